@@ -87,11 +87,11 @@ class Passages:
 
 def simulate(streams, rows, seed):
     """First passages of both charts, by name."""
-    rng, bettors = np.random.default_rng(seed), Growths(streams)
+    rng, new_bettors = np.random.default_rng(seed), Growths(streams)
     pools = {name: np.zeros((3, streams)) for name in ("cusum", "shiryaev-roberts")}
     found = {name: Passages(streams, rows) for name in pools}
     for row in range(1, rows + 1):
-        growths = bettors.step(np.maximum(rng.random(streams), 2.0**-60))
+        growths = new_bettors.step(np.maximum(rng.random(streams), 2.0**-60))
         np.maximum(pools["cusum"], 1.0, out=pools["cusum"])
         pools["shiryaev-roberts"] += 1.0
         for name, values in pools.items():

@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 
 from fewlabels import S3VM
 from fewlabels.class_prior import label_shift
-from fewlabels.kernels import TREES_OF_CLASSES
+from fewlabels.kernels import TREES_FOR_CLASSES
 from fewlabels.kernels.width import distance_gamma
 
 CHOOSING = ["bank_additional", "ijcnn1", "adbench_pageblocks", "adbench_waveform"]
@@ -124,7 +124,7 @@ def of_labels(make):
 def svc(X, given, new):
     known = ~np.isnan(given)
     rows, labels = X[known], given[known]
-    kernel = TREES_OF_CLASSES.over(rows, labels, gamma=distance_gamma(X))
+    kernel = TREES_FOR_CLASSES.over(rows, labels, gamma=distance_gamma(X))
     model = SVC(C=1.0, kernel="precomputed", class_weight="balanced")
     model.fit(kernel.values(rows, rows), labels)
     values = kernel.values(new, rows)

@@ -28,7 +28,7 @@ def kernel_of_pu(X, y):
 
 
 def prior(X, y):
-    return VotingForest(X, y, TREES, min_samples_leaf=2, drawn=len(y)).out_of_bag()
+    return VotingForest(X, y, TREES, min_samples_leaf=2, drawn=len(y)).predict_out_of_bag()
 
 
 def kernel_of_s3vm(X, y):

@@ -35,7 +35,7 @@ def serve():
 
     from fewlabels.kernels import make_kernel
     from fewlabels.kernels.operators.row_map import RowMap
-    from fewlabels.kernels.operators.rows import packed
+    from fewlabels.kernels.operators.rows import pack_rows
 
     made = {}
 
@@ -48,7 +48,7 @@ def serve():
         row_map = RowMap(make_kernel("rbf", gamma=1.0 / d), X, np.dtype(dtype))
         rows, term = row_map.prepare(X)
         m = 256
-        return row_map, packed(rows, term), rows[:m], term[:m], rng.normal(size=m)
+        return row_map, pack_rows(rows, term), rows[:m], term[:m], rng.normal(size=m)
 
     for line in sys.stdin:
         storage, dtype, d, call, n_jobs, seconds = json.loads(line)

@@ -88,7 +88,7 @@ def answered(session, truth, rest, rest_truth, n_answers, advised, looked_at):
 def accuracy_of(learner, rest, truth):
     """On other rows; the only class that has labels is predicted where it is alone."""
     if learner.kind == "s3vm":
-        return float(np.mean(learner.machine.predict(rest) == truth))
+        return float(np.mean(learner.model.predict(rest) == truth))
     known = learner.codes[learner.codes >= 0]
     return float(np.mean(truth == known[0])) if len(known) else 0.0
 

@@ -16,12 +16,12 @@ from scipy.stats import norm
 
 from fewlabels import PUSVM, S3VM, tune
 from fewlabels._util.deadline import ENDLESS
-from fewlabels.report.evidence.testing import tested
+from fewlabels.report.evidence.testing import run_tests
 
 
 def find_signal(machine, X, y):
     """The permutation test of a model with its settings."""
-    return tested(machine.fit(X, y), X, y, ENDLESS).signal
+    return run_tests(machine.fit(X, y), X, y, ENDLESS).signal
 
 
 def table(kind, n_labels, area, seed, n=500, columns=5):

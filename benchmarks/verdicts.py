@@ -31,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from fewlabels import PUSVM, S3VM, PUEnsemble, tune
 from fewlabels._util.deadline import ENDLESS
 from fewlabels.baselines.methods import (
-    decision_of,
+    compute_decision,
     positive_unlabelled_methods,
     semi_supervised_methods,
 )
@@ -39,7 +39,7 @@ from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.positive_unlabelled import comparison as of_positives
 from fewlabels.model_selection.semi_supervised import comparison as of_classes
 from fewlabels.report.evidence.intervals import counted_interval
-from fewlabels.report.evidence.testing import tested
+from fewlabels.report.evidence.testing import run_tests
 
 SETS = """australian clean1_musk diabetes heart_statlog house_votes ionosphere liver_disorders
 spectf adbench_breastw adbench_cardio adbench_landsat adbench_letter adbench_magic_gamma
@@ -150,7 +150,7 @@ def noise(repeats, seconds, kinds):
             for seed in range(repeats):
                 of = "pile" if kind == "positives" else "two classes"
                 X, y = table(of, n_labels, 0.5, 100 * n_labels + seed)
-                found = tested(fitted(kind, seed, X, y, seconds), X, y, ENDLESS).signal
+                found = run_tests(fitted(kind, seed, X, y, seconds), X, y, ENDLESS).signal
                 outcomes[found.outcome] += 1
             cpu = (time.process_time() - started) / repeats
             print(f"{kind:11}  {n_labels:6}  {dict(outcomes)}  {cpu:.1f}", flush=True)
@@ -164,7 +164,7 @@ def signal(folder, sets, seconds, kinds):
     ):
         train, y, test = found
         machine = fitted(kind, k, X[train], y, seconds)
-        told = tested(machine, X[train], y, ENDLESS).signal
+        told = run_tests(machine, X[train], y, ENDLESS).signal
         true = roc_auc_score(positive[test], machine.decision_function(X[test]))
         worth = "true area < 0.6" if true < 0.6 else "0.6 to 0.7" if true < 0.7 else ">= 0.7"
         counts[half, kind, worth, told.outcome] += 1
@@ -183,7 +183,7 @@ def truths(machine, kind, X, positive, train, y, test):
         scores = {ours: roc_auc_score(positive[test], machine.decision_function(X[test]))}
         for method in pu_rivals(0):
             model = clone(method.estimator).fit(X[train], y)
-            scores[method.name] = roc_auc_score(positive[test], decision_of(model, X[test]))
+            scores[method.name] = roc_auc_score(positive[test], compute_decision(model, X[test]))
         return scores
     scores = {ours: np.mean(machine.predict(X[test]) == positive[test])}
     for method in few_label_rivals(0):
@@ -247,7 +247,7 @@ def prior(folder, sets, seeds):
                 continue
             train, y, _ = found
             machine = PUSVM().fit(X[train], y)
-            told = tested(machine, X[train], y, ENDLESS)
+            told = run_tests(machine, X[train], y, ENDLESS)
             truth = float(positive[train][y == 0].mean())
             off = "less than a third" if machine.prior_ < truth / 3 else "at least a third"
             counts[halves(k), off, told.contradiction is not None] += 1

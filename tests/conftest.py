@@ -92,7 +92,7 @@ def few_trees(monkeypatch):
     from fewlabels.baselines import methods
     from fewlabels.class_prior import class_ratio
     from fewlabels.class_prior.methods import _scores
-    from fewlabels.kernels import TREES_OF_CLASSES
+    from fewlabels.kernels import TREES_FOR_CLASSES
 
     def smaller(known):
         return known._replace(make=lambda seed: known.make(seed).set_params(n_estimators=20))
@@ -105,7 +105,7 @@ def few_trees(monkeypatch):
     monkeypatch.setattr(methods, "_N_TREES_FOR_TUNING", 10)
     monkeypatch.setattr(class_ratio, "_TREES", 20)
     monkeypatch.setattr(_scores, "_TREES", 30)
-    monkeypatch.setattr(TREES_OF_CLASSES, "n_trees", 60)
+    monkeypatch.setattr(TREES_FOR_CLASSES, "n_trees", 60)
 
 
 _IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -118,7 +118,7 @@ def core_level(request, monkeypatch):
     from fewlabels._core import LEVEL, columns, library, tiles
 
     level = request.param
-    if level > LEVEL or not library.library_path(level).exists():
+    if level > LEVEL or not library.get_library_path(level).exists():
         pytest.skip(f"{level} is not built, or beyond this processor.")
     for module in (columns, tiles):
         monkeypatch.setattr(module, "lib", library.open_library(level))

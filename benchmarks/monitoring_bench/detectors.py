@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from fewlabels.monitoring.charts import CHARTS
-from fewlabels.monitoring.martingales import bettors
+from fewlabels.monitoring.martingales import new_bettors
 
 from .rates import watch
 
@@ -41,7 +41,7 @@ class Chart:
 
     def path(self, stream, seed):
         p_values = watch(stream.first, seed).update_scores(stream.scores).p_values
-        bets = bettors()
+        bets = new_bettors()
         chart = self._chart(2, len(bets))
         return np.array([chart.step([b.growth(p) for b in bets]) for p in p_values.tolist()])
 

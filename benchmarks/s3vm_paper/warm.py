@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewlabels.data.labels.semi_supervised import read_semi_labels
-from fewlabels.kernels.rows import shift_of
+from fewlabels.kernels.rows import find_shift
 from fewlabels.semi_supervised.annealing import solution_of
 from fewlabels.semi_supervised.data import S3VMData
 from fewlabels.semi_supervised.problem import SemiSupervised
 from fewlabels.solvers import Settings
 from fewlabels.solvers.cccp import Steps, solve_cccp
 from fewlabels.solvers.decomposition import warm_start
-from fewlabels.solvers.whole import gram_over
+from fewlabels.solvers.whole import make_training_gram
 
 
 @dataclass
@@ -61,10 +61,10 @@ def warm_cccp(before, X, given, tol, max_time):
     given_to = before.machine
     label, _, _ = read_semi_labels(given, given_to.unlabeled)
     kernel = given_to.function_.kernel
-    shift = shift_of(kernel, X)
-    gram = gram_over(kernel, X if shift is None else X - shift)
+    shift = find_shift(kernel, X)
+    gram = make_training_gram(kernel, X if shift is None else X - shift)
     machine = SemiSupervised(given_to.C, given_to.C_star, given_to.balance)
-    data = S3VMData.over(gram, machine, label, np.ones(len(label)))
+    data = S3VMData.from_gram(gram, machine, label, np.ones(len(label)))
     n, n_before = len(data.label), len(before.a)
     new = np.arange(n_before, n)
     a = np.concatenate([before.a, np.zeros(len(new))])

@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from fewlabels import fit_table
 from fewlabels.baselines.methods import (
-    decision_of,
+    compute_decision,
     positive_unlabelled_methods,
     semi_supervised_methods,
 )
@@ -101,7 +101,7 @@ def run_positives(case: Case, budget: float) -> dict:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model = clone(method.estimator).fit(X, (np.arange(len(X)) < n_known).astype(int))
-            own.append(roc_auc_score(hidden, decision_of(model, X[free])))
+            own.append(roc_auc_score(hidden, compute_decision(model, X[free])))
         facts["rank"] = rank_of(facts["ranking"], own)
         facts["rivals"] = len(own)
     if "probability" in answers and answers["probability"].notna().any():

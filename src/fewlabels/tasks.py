@@ -27,7 +27,7 @@ def _methods(are_baselines: bool) -> dict[str, Method]:
 
 
 # Ours first.
-MACHINES: dict[str, Method] = _methods(False) | _methods(True)
+METHODS: dict[str, Method] = _methods(False) | _methods(True)
 _TASK_OF = {name: task for task in TASKS for name in task.methods}
 
 
@@ -38,15 +38,15 @@ def task_of(name: str) -> Task:
 
 def list_methods_for(*tasks: Task) -> list[str]:
     """Return the names of our methods for some tasks."""
-    return [name for name in own_machines() if task_of(name) in tasks]
+    return [name for name in list_own_methods() if task_of(name) in tasks]
 
 
-def own_machines() -> list[str]:
+def list_own_methods() -> list[str]:
     """Return the names of methods that are no baselines."""
-    return [name for name, machine in MACHINES.items() if not machine.is_baseline]
+    return [name for name, machine in METHODS.items() if not machine.is_baseline]
 
 
-def estimators_of(*tasks: Task) -> str:
+def name_estimators(*tasks: Task) -> str:
     """Return the estimators of some tasks, without the simple ones, in words."""
     names = [name for task in tasks for name in task.estimators]
     return f"{', '.join(names[:-1])} and {names[-1]}"
@@ -54,20 +54,20 @@ def estimators_of(*tasks: Task) -> str:
 
 def baselines() -> list[str]:
     """Return the names of the baselines."""
-    return [name for name, machine in MACHINES.items() if machine.is_baseline]
+    return [name for name, machine in METHODS.items() if machine.is_baseline]
 
 
 def list_methods_with(parameter: str) -> list[str]:
     """Return methods whose estimators have a parameter."""
     return [
         name
-        for name in MACHINES
-        if parameter in signature(machine_class(name).__init__).parameters
+        for name in METHODS
+        if parameter in signature(estimator_class(name).__init__).parameters
     ]
 
 
-def machine_class(name: str) -> type[BaseEstimator]:
-    machine = MACHINES[name]
+def estimator_class(name: str) -> type[BaseEstimator]:
+    machine = METHODS[name]
     part = "fewlabels.baselines" if machine.is_baseline else "fewlabels"
     return getattr(import_module(part), machine.estimator)
 

@@ -1,4 +1,4 @@
-"""Our machine and strategies in scikit-activeml's loops, and its strategies in ours."""
+"""Our model and strategies in scikit-activeml's loops, and its strategies in ours."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ pytest.importorskip("skactiveml", reason="scikit-activeml is not installed")
 from skactiveml.pool import RandomSampling, UncertaintySampling
 
 from fewlabels import S3VM
-from fewlabels.adapters.skactiveml import QueryStrategy, S3VMClassifier, Theirs
+from fewlabels.adapters.skactiveml import QueryStrategy, S3VMClassifier, SkactivemlAdapter
 from fewlabels.querying import Uncertain
 
 
@@ -46,16 +46,18 @@ def test_their_strategies_in_our_loop(problem):
     X, truth = problem
     y = np.full(120, -1)
     y[[0, 1, 70, 80]] = truth[[0, 1, 70, 80]]
-    machine = S3VM().fit(X, y)
-    theirs = Theirs(UncertaintySampling(random_state=0), missing_label=-1)
+    model = S3VM().fit(X, y)
+    theirs = SkactivemlAdapter(UncertaintySampling(random_state=0), missing_label=-1)
     rows, utilities, reasons = theirs.query(
-        X, y, machine, batch_size=4, return_utilities=True, return_reasons=True
+        X, y, model, batch_size=4, return_utilities=True, return_reasons=True
     )
     # Least confident and smallest margin are one thing with two classes.
-    assert set(rows) == set(Uncertain(missing_label=-1).query(X, y, machine, batch_size=4))
+    assert set(rows) == set(Uncertain(missing_label=-1).query(X, y, model, batch_size=4))
     assert reasons == ["chosen by UncertaintySampling"] * 4
     assert np.isnan(utilities[:, y >= 0]).all()
-    some = Theirs(RandomSampling(random_state=0), missing_label=-1).query(X, y, candidates=[5, 9])
+    some = SkactivemlAdapter(RandomSampling(random_state=0), missing_label=-1).query(
+        X, y, candidates=[5, 9]
+    )
     assert set(some) <= {5, 9}
 
 

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels.kernels.operators import PrecomputedGram
 from fewlabels.one_class.problem import one_class
-from fewlabels.problem.dual import curvature_missing
+from fewlabels.problem.dual import find_missing_curvature
 
 STATIONARY = "stationary point.*not positive semi-definite"
 WAVES = {"kernel": "sigmoid", "gamma": 1.0, "coef0": -2.0}  # far from an inner product
@@ -98,7 +98,7 @@ def test_what_rounding_hides_is_in_the_gap(rng):
     K = rbf_kernel(rng.normal(size=(40, 2)), gamma=0.1)
     noise = rng.normal(size=K.shape) * 1e-8
     gram = PrecomputedGram(K + noise + noise.T)
-    missing = curvature_missing(gram, one_class(gram, 0.2).feasible_start())
+    missing = find_missing_curvature(gram, one_class(gram, 0.2).feasible_start())
     centred = np.eye(40) - 1.0 / 40
     lowest = np.linalg.eigvalsh(centred @ gram.K @ centred)[0]
     assert -lowest <= missing <= 1e-4

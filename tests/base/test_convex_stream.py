@@ -21,7 +21,7 @@ from fewlabels import PUSVM, SVDD, OneClassSVM
 from fewlabels.base.stream import ConvexStream
 from fewlabels.kernels import RBF
 from fewlabels.one_class.problem import SquaredSlackBall
-from fewlabels.rows.row_store import HeldRows
+from fewlabels.rows.row_store import RowStore
 
 KERNELS = {
     "rbf": (dict(gamma=0.3), ("rbf", 0.3)),
@@ -652,7 +652,7 @@ def test_memory_of_what_has_gone_is_freed(rng):
     for i in range(100, 500, 4):
         model.partial_fit(X[i : i + 4]).forget([0, 1, 2, 3])
     judge(model, X[400:])
-    rows, start = HeldRows(X[:100], weight=np.ones(100)), (np.full(100, 0.01), 0.0)
+    rows, start = RowStore(X[:100], weight=np.ones(100)), (np.full(100, 0.01), 0.0)
     stream = ConvexStream(SquaredSlackBall(1.0), RBF(0.3), rows, start)
     for i in range(100, 500, 4):
         stream.add(X[i : i + 4], weight=np.ones(4))

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, SVDDEnsemble
-from fewlabels.base.locking import lock_of, snapshot_of
+from fewlabels.base.locking import lock_of, take_snapshot
 
 N = 40
 MODELS = {
@@ -210,11 +210,11 @@ def test_a_pipeline_s_snapshot_ends_in_one(rng):
 
     X = rng.normal(size=(N, 2))
     model = make_pipeline(StandardScaler(), SVDD()).fit(X)
-    now = snapshot_of(model)
+    now = take_snapshot(model)
     assert now is not model and now[-1] is not model[-1] and now[0] is model[0]
     np.testing.assert_array_equal(now.predict(X), model.predict(X))
     unfitted = SVDD()
-    assert snapshot_of(unfitted) is unfitted
+    assert take_snapshot(unfitted) is unfitted
 
 
 # -- the lock -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from fewlabels.inspection import explain
 from fewlabels.kernels import Manifold
 from fewlabels.semi_supervised.updater import Updater
 from fewlabels.tables.columns.schema import Column, Schema
-from fewlabels.tables.models.files import describe, load_model, save_model
+from fewlabels.tables.models.files import describe_model, load_model, save_model
 
 GRAPH = Manifold(r=100.0, n_neighbors=5)
 LANDMARKS = Manifold(r=100.0, n_neighbors=5, n_landmarks=30)
@@ -177,7 +177,9 @@ def test_copies_and_model_files(kernel, rng, tmp_path):
     schema = Schema("table", 2, (Column("a", "number"), Column("b", "number")))
     for held in (True, False):
         path = tmp_path / f"{held}.skops"
-        save_model(path, pipeline, describe("s3vm", {}, schema, {"rows": 120, "rows_held": held}))
+        save_model(
+            path, pipeline, describe_model("s3vm", {}, schema, {"rows": 120, "rows_held": held})
+        )
         loaded = load_model(path)[0]
         np.testing.assert_array_equal(loaded.decision_function(new), expected)
         np.testing.assert_array_equal(loaded.predict_proba(new), probability)

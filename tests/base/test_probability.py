@@ -24,12 +24,12 @@ from fewlabels.metrics import calibration_error
 from fewlabels.model_selection import LabeledKFold
 from fewlabels.positive_unlabelled.data import PUData, PUSettings
 from fewlabels.positive_unlabelled.leave_one_out import (
-    positives_left_out,
-    unlabeled_left_out,
+    score_unlabeled_left_out,
+    shift_of_positives_left_out,
 )
 from fewlabels.positive_unlabelled.training import solve_double_hinge
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.models.files import describe, load_model, save_model
+from fewlabels.tables.models.files import describe_model, load_model, save_model
 
 KINDS = ["sigmoid", "isotonic"]
 PUSVM = partial(fewlabels.PUSVM, probability="isotonic")
@@ -53,8 +53,8 @@ def test_positive_rows_left_out_are_as_the_exact_path_has_them(rng):
     data = PUData(X, y == 1, None, machine.function_.kernel)
     found = solve_double_hinge(data, PUSettings(machine.prior_, machine.lam_))
     bias = machine.function_.bias
-    known = machine.decision_function(X[y == 1]) + positives_left_out(found, data)
-    others = unlabeled_left_out(found, data, ENDLESS) + bias
+    known = machine.decision_function(X[y == 1]) + shift_of_positives_left_out(found, data)
+    others = score_unlabeled_left_out(found, data, ENDLESS) + bias
     curve = curve_with_prior((known, np.ones(40)), (others, np.ones(150)), 0.4, "isotonic")
     assert machine.curve_.slope == pytest.approx(curve.slope, rel=1e-6)
     some = np.flatnonzero(y == 1)[:20]
@@ -290,7 +290,7 @@ def test_model_files(asked, held, rng, tmp_path):
     for name, machine, X in both(rng):
         if asked:
             expected = machine.predict_proba(X)
-        metadata = describe(name, {}, Schema("dense", X.shape[1]), {"rows_held": held})
+        metadata = describe_model(name, {}, Schema("dense", X.shape[1]), {"rows_held": held})
         save_model(tmp_path / name, Pipeline([("machine", machine)]), metadata)
         loaded = load_model(tmp_path / name)[0][-1]
         if name == "s3vm" and not asked and not held:
@@ -396,7 +396,7 @@ def test_a_stored_curve_that_disagrees_stays_as_it_is(rng):
     disagreeing = Curve(3.0, 2.0)  # as over an estimated prior that is uncertain
     machine.predict_proba(X)
     state = pickle.loads(pickle.dumps(machine)).__getstate__()
-    state["_late"] = state["_late"].with_value(f"{machine.probability} curve", disagreeing)
+    state["_cache"] = state["_cache"].with_value(f"{machine.probability} curve", disagreeing)
     old = clone(machine)
     old.__setstate__(state)
     p = old.predict_proba(X)

@@ -30,7 +30,7 @@ def few(n=300):
 
 
 def test_deadlines():
-    assert not Deadline().is_over() and not Deadline().part(0.5).is_near
+    assert not Deadline().is_over() and not Deadline().part(0.5).has_end
     late = Deadline(100.0)
     part = late.part(0.5)
     assert 40.0 < part.left() <= 50.0 < late.left() and part.cut is late.cut

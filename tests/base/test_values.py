@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 from fewlabels import OneClassSVM
-from fewlabels.base.versioned_cache import Late
+from fewlabels.base.versioned_cache import VersionedCache
 from fewlabels.calibration.conformal import Conformal
 from fewlabels.calibration.curve import Curve, TwoSidedCurve
 
@@ -101,24 +101,24 @@ def test_two_sided_curve_has_a_slope_on_either_side():
 
 
 def test_a_value_is_computed_once_per_version():
-    late, calls = Late(), []
+    late, calls = VersionedCache(), []
     for version in (0, 0, 1, 1):
         late.get("it", version, lambda: calls.append(0))
     assert len(calls) == 2
 
 
 def test_values_may_be_known_put_and_replaced():
-    late = Late({"it": (3, "three")})
+    late = VersionedCache({"it": (3, "three")})
     assert late.get("it", 3, lambda: "new") == "three"
-    assert (late.known("it", 4), late.last("it"), late.last("other")) == (None, "three", None)
-    late.put("it", 4, "four")
-    assert late.known("it", 4) == "four"
+    assert (late.peek("it", 4), late.latest("it"), late.latest("other")) == (None, "three", None)
+    late.store("it", 4, "four")
+    assert late.peek("it", 4) == "four"
     other = late.with_value("it", 4.0)
-    assert (other.known("it", 4), late.known("it", 4)) == (4.0, "four")
+    assert (other.peek("it", 4), late.peek("it", 4)) == (4.0, "four")
 
 
 def test_nothing_is_kept_of_what_failed():
-    late = Late()
+    late = VersionedCache()
     with pytest.raises(ZeroDivisionError):
         late.get("it", 0, lambda: 1 / 0)
     assert late.get("it", 0, lambda: "right") == "right"
@@ -144,11 +144,11 @@ def test_one_thread_computes_and_the_others_wait(rng):
 
 
 def test_one_value_may_ask_for_another():
-    late = Late()
+    late = VersionedCache()
     assert late.get("sum", 0, lambda: 1 + late.get("one", 0, lambda: 1)) == 2
 
 
 def test_pickles_keep_what_is_known():
-    late = pickle.loads(pickle.dumps(Late({"it": (2, [1])})))
-    assert late.known("it", 2) == [1]
+    late = pickle.loads(pickle.dumps(VersionedCache({"it": (2, [1])})))
+    assert late.peek("it", 2) == [1]
     assert late.get("new", 0, lambda: 5) == 5

@@ -10,12 +10,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabels._util.messages import UserError
 from fewlabels.baselines import OneClassBaseline, PUBaseline, SemiSupervisedBaseline
-from fewlabels.baselines._base import fitted_quietly
+from fewlabels.baselines._base import fit_quietly
 from fewlabels.baselines.methods import (
     ONE_CLASS_METHODS,
     POSITIVE_UNLABELLED_METHODS,
     SEMI_SUPERVISED_METHODS,
-    decision_of,
+    compute_decision,
 )
 from fewlabels.inspection import explain
 from fewlabels.one_class.task import ONE_CLASS
@@ -23,8 +23,8 @@ from fewlabels.onnx import to_onnx
 from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
 from fewlabels.semi_supervised.task import SEMI_SUPERVISED
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.models.files import describe, load_model, save_model, trusted_types
-from fewlabels.tasks import MACHINES, machine_class, task_of
+from fewlabels.tables.models.files import describe_model, load_model, save_model, trusted_types
+from fewlabels.tasks import METHODS, estimator_class, task_of
 
 
 @parametrize_with_checks(
@@ -58,12 +58,12 @@ def labels_of(kind, truth, rng):
     return None
 
 
-BASELINES = [name for name, machine in MACHINES.items() if machine.is_baseline]
+BASELINES = [name for name, machine in METHODS.items() if machine.is_baseline]
 
 
 def fitted(name, rows, sparse=False):
     X, truth, new = rows
-    kind = machine_class(name)
+    kind = estimator_class(name)
     y = labels_of(kind.task, truth, np.random.default_rng(0))
     options = {"prior": 60 / 200} if kind is PUBaseline else {}
     return kind(name, **options).fit(sp.csr_array(X) if sparse else X, y), y, new
@@ -72,10 +72,10 @@ def fitted(name, rows, sparse=False):
 def test_every_method_is_a_machine_of_the_same_name_and_title():
     known = {**ONE_CLASS_METHODS, **POSITIVE_UNLABELLED_METHODS, **SEMI_SUPERVISED_METHODS}
     assert {name: one.name for name, one in known.items()} == {
-        name: MACHINES[name].title for name in BASELINES
+        name: METHODS[name].title for name in BASELINES
     }
     for name in BASELINES:
-        assert machine_class(name).task is task_of(name)
+        assert estimator_class(name).task is task_of(name)
 
 
 @pytest.mark.parametrize("name", BASELINES)
@@ -85,13 +85,13 @@ def test_values_are_those_of_scikit_learn(rows, name):
     theirs, X = known.make(np.random.RandomState(0).randint(2**31 - 1)), rows[0]
     if known.trains_on == "labels":
         X, y = X[y >= 0], y[y >= 0]
-    fitted_quietly(theirs, X, *([] if y is None else [y]))
+    fit_quietly(theirs, X, *([] if y is None else [y]))
     if hasattr(theirs, "spreading_"):
         theirs = theirs.spreading_
     if task_of(name) is ONE_CLASS:
         expected = theirs.score_samples(new)
     else:
-        expected = decision_of(theirs, new)
+        expected = compute_decision(theirs, new)
         if "spreading" in name or name == "extra-trees":
             expected = 2.0 * expected - 1.0
     np.testing.assert_allclose(machine.baseline_(new), expected, rtol=1e-12, atol=1e-12)
@@ -105,7 +105,7 @@ def test_values_are_those_of_scikit_learn(rows, name):
 def test_model_files_hold_plain_arrays_only(rows, name, tmp_path):
     machine, _, new = fitted(name, rows)
     training = {"classes": ["a", "b"]} if task_of(name) is SEMI_SUPERVISED else {}
-    metadata = describe(name, {}, Schema("dense", 4), training)
+    metadata = describe_model(name, {}, Schema("dense", 4), training)
     assert metadata["format_version"] == 1
     save_model(tmp_path / "m", make_pipeline(StandardScaler().fit(rows[0]), machine), metadata)
     loaded = load_model(tmp_path / "m")[0][-1]
@@ -121,7 +121,7 @@ def test_trees_of_scikit_learn_are_no_type_of_a_model(rows, tmp_path):
     # Loading these checks no places of nodes: a crafted file could read any memory.
     assert not any("_tree" in name or "_kd_tree" in name for name in trusted_types())
     forest = POSITIVE_UNLABELLED_METHODS["random-forest"].make(0).fit(rows[0], rows[1])
-    metadata = describe("forest", {}, Schema("dense", 4), {})
+    metadata = describe_model("forest", {}, Schema("dense", 4), {})
     save_model(tmp_path / "m", make_pipeline(StandardScaler().fit(rows[0]), forest), metadata)
     with pytest.raises(UserError, match=r"types that no fewlabels model has.*_tree\.Tree"):
         load_model(tmp_path / "m")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewlabels.class_prior.contradiction import judge_labels
+from fewlabels.class_prior.contradiction import compare_label_ratio
 
 
 def drawn(seed, share, counts, n=200, apart=4.0, n_classes=2):
@@ -19,7 +19,7 @@ def drawn(seed, share, counts, n=200, apart=4.0, n_classes=2):
 
 
 def judged(X, place):
-    return judge_labels(X, place, np.ones(len(X)), np.unique(place[place >= 0]))
+    return compare_label_ratio(X, place, np.ones(len(X)), np.unique(place[place >= 0]))
 
 
 @pytest.mark.parametrize("counts", [(10, 10), (15, 5)])
@@ -66,7 +66,7 @@ def test_weights_act_as_repetitions():
     weight = np.ones(len(X))
     weight[:40:3] = 2
     rows = np.repeat(np.arange(len(X)), weight.astype(int))
-    one = judge_labels(X, place, weight, np.arange(2))
-    other = judge_labels(X[rows], place[rows], np.ones(len(rows)), np.arange(2))
+    one = compare_label_ratio(X, place, weight, np.arange(2))
+    other = compare_label_ratio(X[rows], place[rows], np.ones(len(rows)), np.arange(2))
     np.testing.assert_allclose(one.shares, other.shares)
     assert one.is_contradicted == other.is_contradicted

@@ -7,8 +7,8 @@ from scipy.stats import norm
 
 from fewlabels import S3VM, fit_table
 from fewlabels.class_prior import label_shift
-from fewlabels.class_prior.frequent_class import is_skewed, shares_by_frequent_class
-from fewlabels.class_prior.labelled_rows import errors_apart
+from fewlabels.class_prior.frequent_class import estimate_from_frequent_class, is_skewed
+from fewlabels.class_prior.labelled_rows import measure_separation
 
 
 def rows(seed, share, counts, area=0.95, n=500):
@@ -26,7 +26,7 @@ def test_the_frequent_class_tells_the_ratio(counts):
     for seed in range(5):
         share = 0.25 if frequent else 0.75
         X, truth, y = rows(seed, share, counts)
-        found = shares_by_frequent_class(X, y)
+        found = estimate_from_frequent_class(X, y)
         assert found.shares.sum() == pytest.approx(1.0)
         np.testing.assert_allclose(found.replicates.sum(axis=1), 1.0)
         low, high = found.intervals[1]
@@ -43,13 +43,13 @@ def test_intervals_have_the_confidence_that_was_passed():
 
 
 def test_labels_at_random_keep_their_ratio():
-    found = [shares_by_frequent_class(*rows(seed, 0.9, (5, 45))[::2]) for seed in range(8)]
+    found = [estimate_from_frequent_class(*rows(seed, 0.9, (5, 45))[::2]) for seed in range(8)]
     assert sum(one is not None for one in found) <= 1
 
 
 def test_classes_that_look_alike_tell_nothing():
     X, _, y = rows(0, 0.2, (5, 60), area=0.5)
-    assert shares_by_frequent_class(X, y) is None
+    assert estimate_from_frequent_class(X, y) is None
 
 
 def test_only_skewed_labels_of_two_classes_count():
@@ -61,7 +61,7 @@ def test_only_skewed_labels_of_two_classes_count():
 def test_order_of_rows_changes_nothing(rng):
     X, _, y = rows(1, 0.25, (5, 60))
     order = rng.permutation(len(y))
-    one, two = (shares_by_frequent_class(*pair) for pair in ((X, y), (X[order], y[order])))
+    one, two = (estimate_from_frequent_class(*pair) for pair in ((X, y), (X[order], y[order])))
     np.testing.assert_array_equal(one.shares, two.shares)
     np.testing.assert_array_equal(label_shift(X, y).shares, one.shares)
 
@@ -70,11 +70,14 @@ def test_labelled_rows_are_told_from_the_rest_by_chance_alone_if_they_are_a_samp
     apart = []
     for _ in range(20):
         X = rng.normal(size=(300, 4))
-        apart.append(errors_apart(X, np.where(np.arange(300) < 30, 0, -1)))
+        apart.append(measure_separation(X, np.where(np.arange(300) < 30, 0, -1)))
     assert abs(np.mean(apart)) < 1.0 and np.max(apart) < 3.5
     X[:30] += 1.5
-    assert errors_apart(X, np.where(np.arange(300) < 30, 0, -1)) > 4.0
-    assert errors_apart(np.repeat(X[:1], 300, axis=0), np.where(np.arange(300) < 30, 0, -1)) == 0.0
+    assert measure_separation(X, np.where(np.arange(300) < 30, 0, -1)) > 4.0
+    assert (
+        measure_separation(np.repeat(X[:1], 300, axis=0), np.where(np.arange(300) < 30, 0, -1))
+        == 0.0
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.* of the labels are of class")

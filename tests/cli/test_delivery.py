@@ -338,7 +338,7 @@ def test_a_higher_score_is_delivered_in_its_own_words(monkeypatch, few_trees, ma
 
 def test_another_method_in_the_place_of_ours(comparison):
     method = comparison.preferred
-    other = comparison.led_by(method)
+    other = comparison.with_winner(method)
     assert method.name == TREES and method.machine == NAME
     ours, theirs = (one.differences.set_index("name") for one in (comparison, other))
     np.testing.assert_allclose(theirs.loc["S3VM", "difference"], -ours.loc[TREES, "difference"])

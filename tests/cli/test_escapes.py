@@ -104,7 +104,7 @@ def test_a_progress_line_shows_names_as_they_are(files, tmp_path):
     code = (
         "from fewlabels.cli.progress import observe_progress\n"
         "with observe_progress('reading [bold]a\\x1b]0;owned\\x07') as observer:\n"
-        "    observer.step('[red]b\\x1b]0;owned\\x07')\n"
+        "    observer.report_stage('[red]b\\x1b]0;owned\\x07')\n"
         "    observer.rows(5, 0.5, what='of \\x1b]0;owned\\x07')\n"
         "    import time; time.sleep(0.5)\n"
     )

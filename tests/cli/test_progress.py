@@ -76,11 +76,11 @@ def test_what_a_terminal_shows(clock):
     def shown():
         return bar.tasks[0].description
 
-    line.step("encoding")
+    line.report_stage("encoding")
     clock[0] += 60.0
     line.rows(1000, 0.5, 2000, "encoded")
     assert shown() == "1,000 of 2,000 rows encoded, about 1 min left"
-    line.step("learning")
+    line.report_stage("learning")
     line.passes(0.1)
     clock[0] += 60.0
     line.passes(0.5)

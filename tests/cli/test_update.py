@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from fewlabels import S3VM, SVDD
 from fewlabels._util.messages import Message, ref
 from fewlabels.pipeline import Observer, updating
-from fewlabels.tables.models.files import describe, load_model, save_model
+from fewlabels.tables.models.files import describe_model, load_model, save_model
 
 # pandas 2 may miss a number by its last bit otherwise.
 read_csv = partial(pd.read_csv, float_precision="round_trip")
@@ -360,7 +360,9 @@ def test_models_that_cannot_be_updated(run, tmp_path, frame, more):
 
 def test_a_model_that_says_nothing_of_its_training(run, tmp_path, model, model_of, more):
     pipeline, schema, metadata = load_model(model)
-    described = describe(metadata["machine"], metadata["parameters"], schema, {"rows_held": True})
+    described = describe_model(
+        metadata["machine"], metadata["parameters"], schema, {"rows_held": True}
+    )
     save_model(model, pipeline, described)
     _refused(run("update", model, more), "doesn't say which rows and labels it was fitted to")
 

@@ -19,7 +19,7 @@ def program(tmp_path_factory):
     if compiler is None:
         pytest.skip("needs a C compiler")
     path = tmp_path_factory.mktemp("c") / "svdd"
-    shared = library.library_path(library.LEVEL)
+    shared = library.get_library_path(library.LEVEL)
     words = [compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{library.HERE}"]
     subprocess.run(
         [*words, SOURCE, shared, f"-Wl,-rpath,{shared.parent}", "-lm", "-o", path], check=True

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from reference.trees import ReferenceForest
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
-from fewlabels.kernels.forest import Forest, add_sums, compute_leaf_similarity
+from fewlabels.kernels.forest import Forest, add_leaf_sums, compute_leaf_similarity
 from fewlabels.kernels.growing import VotingForest, grow_forest
 
 
@@ -61,7 +61,7 @@ def test_sums_over_leaves(pair, shape, rng):
     weights = rng.normal(size=(*shape, len(forest.left)))
     for n_jobs in (1, 2):
         out = np.ones((50, *shape))
-        add_sums(leaves, weights, out, n_jobs)
+        add_leaf_sums(leaves, weights, out, n_jobs)
         expected = 1.0 + weights[..., leaves].sum(axis=-1).T
         np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
 
@@ -193,8 +193,8 @@ def test_votes_are_as_good_as_those_of_scikit_learn(n_classes, splits, rng):
         random_state=0,
     ).fit(X[own], place[own])
     pairs = [
-        (one.shares(X[400:]), two.shares(X[400:]), theirs.predict_proba(X[400:])),
-        (one.out_of_bag(), two.out_of_bag(), theirs.oob_decision_function_),
+        (one.predict_shares(X[400:]), two.predict_shares(X[400:]), theirs.predict_proba(X[400:])),
+        (one.predict_out_of_bag(), two.predict_out_of_bag(), theirs.oob_decision_function_),
     ]
     for a, b, other in pairs:
         np.testing.assert_allclose(a.sum(axis=1), 1.0, rtol=1e-12)
@@ -217,17 +217,17 @@ def test_votes_are_means_over_the_leaves_of_the_definition(rng):
         return shares / shares.sum()
 
     of_z = [[share(t, leaf) for t, leaf in enumerate(row)] for row in expected.apply(Z)]
-    np.testing.assert_allclose(forest.shares(Z), np.mean(of_z, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(forest.predict_shares(Z), np.mean(of_z, axis=1), rtol=1e-12)
     unseen = [[share(t, row[t]) for t in np.flatnonzero(times[:, i] == 0)]
               for i, row in enumerate(leaves)]  # fmt: skip
     of_rows = [np.mean(found, axis=0) for found in unseen]
-    np.testing.assert_allclose(forest.out_of_bag(), of_rows, rtol=1e-12)
+    np.testing.assert_allclose(forest.predict_out_of_bag(), of_rows, rtol=1e-12)
 
 
 def test_rows_that_every_tree_has_seen_have_no_votes(rng):
     X = np.arange(2.0)[:, None]
     forest = VotingForest(X, np.arange(2), 3, drawn=200, seed=0)
-    assert np.isnan(forest.out_of_bag()).all()
+    assert np.isnan(forest.predict_out_of_bag()).all()
 
 
 @pytest.mark.parametrize("drawn", [0, 60])
@@ -240,6 +240,6 @@ def test_many_sparse_numbers_stay_sparse(splits, drawn, rng, monkeypatch):
     dense = VotingForest(X, place, 150, **given)
     monkeypatch.setattr("fewlabels.kernels.growing._MAX_DENSE_NUMBERS", 10)
     sparse = VotingForest(X, place, 150, **given)
-    assert np.abs(sparse.shares(X) - dense.shares(X)).mean() < 0.04
+    assert np.abs(sparse.predict_shares(X) - dense.predict_shares(X)).mean() < 0.04
     if drawn:
-        assert np.abs(sparse.out_of_bag() - dense.out_of_bag()).mean() < 0.08
+        assert np.abs(sparse.predict_out_of_bag() - dense.predict_out_of_bag()).mean() < 0.08

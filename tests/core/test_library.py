@@ -13,7 +13,7 @@ from fewlabels.problem import Penalty
 
 LEVELS = sorted(
     path.name.removeprefix("fewlabels-").rpartition(".")[0]
-    for path in library.library_path(LEVEL).parent.iterdir()
+    for path in library.get_library_path(LEVEL).parent.iterdir()
     if path.name.startswith("fewlabels-") and not path.name.endswith(".new")
 )
 SCORES = """
@@ -63,7 +63,7 @@ def test_versions_name_the_level(capsys):
 
 
 def test_every_function_is_declared():
-    declared = [name for name, _, _ in library.prototypes()]
+    declared = [name for name, _, _ in library.read_prototypes()]
     assert len(declared) > 20 and len(set(declared)) == len(declared)
     assert all(hasattr(library.lib, name) for name in declared)
     assert library.lib.fl_version() == library.VERSION == library.CONSTANTS["VERSION"]

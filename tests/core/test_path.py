@@ -16,7 +16,7 @@ SIZES = [1, 2, 7, 33, 64, 65, 200]
 def levels():
     """Levels that this processor can run."""
     names = [f"x86-64-v{k}" for k in range(2, library.lib.fl_level() + 1)] or ["baseline"]
-    return [name for name in names if library.library_path(name).exists()]
+    return [name for name in names if library.get_library_path(name).exists()]
 
 
 @pytest.fixture(params=levels())
@@ -125,7 +125,7 @@ def test_the_first_event_of_held_rows(n, left, rng, level):
         arguments = left, 1.0, 1e-13, 1e-13
         expected = slow_event(F, n, *arguments, S[core.STATUS], S[core.IGNORED])
         none = np.zeros(0, np.int64)
-        assert lines.next_event(n, none, 0, *arguments) == expected
+        assert lines.find_next_event(n, none, 0, *arguments) == expected
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -143,14 +143,14 @@ def test_the_first_event_of_others_and_a_step(n, rng, level):
     F[core.D, moving] = 0.3
     a, d = F[core.A, used].copy(), F[core.D, used].copy()
     way = np.where(d > 0.0, (1.0 - a) / d, -a / d)
-    eta, code, which = lines.next_event(n, used, n_free, 0.0, core.FAR, 0.0, 0.0)
+    eta, code, which = lines.find_next_event(n, used, n_free, 0.0, core.FAR, 0.0, 0.0)
     first = int(np.argmin(way))
     assert eta == way[first]
     if first < n_free:
         assert (code, which) == (core.FREE_HIGH if d[first] > 0.0 else core.FREE_LOW, first)
     else:
         assert (code, which) == (core.BREAK, first - n_free)
-    assert lines.first_end(free)[0] == way[:n_free].min()
+    assert lines.find_first_end(free)[0] == way[:n_free].min()
     h, gamma = F[core.H, :n].copy(), F[core.GAMMA, :n].copy()
     S[core.IGNORED, :n] = 1
     lines.advance(n, used, eta, True)
@@ -172,7 +172,7 @@ def test_sizes_and_directions(n, rng, level):
     end = np.where(S[core.DIR, :n] > 0, F[core.UP, :n], F[core.LO, :n])
     np.testing.assert_array_equal(F[core.D, :n], end - F[core.A, :n])
     assert added == pytest.approx(F[core.D, :n].sum())
-    size, largest = lines.size_of_step(used, 0.7)
+    size, largest = lines.measure_step(used, 0.7)
     roots = np.sqrt(root**2 + 0.7)
     assert size == pytest.approx(np.abs(F[core.D, :n]) @ roots)
     assert largest == pytest.approx(roots.max())

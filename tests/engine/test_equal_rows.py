@@ -14,11 +14,11 @@ from reference.problems import random_point
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
 from fewlabels.kernels import RBF, Callable, Linear, Precomputed
 from fewlabels.kernels.operators import FormedGram, LinearGram, RowsGram, equal_rows, make_gram
-from fewlabels.kernels.operators.equal_rows import Copies
+from fewlabels.kernels.operators.equal_rows import DuplicateRows
 from fewlabels.problem import Penalty
 from fewlabels.solvers import solve_decomposition
 from fewlabels.solvers.decomposition import warm_start
-from fewlabels.solvers.equal_rows import merged
+from fewlabels.solvers.equal_rows import merge_equal_rows
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -99,7 +99,7 @@ def test_operator_of_repeated_rows(kernel, rng):
 def test_sums_of_variables_cost_what_the_best_shares_do(seed):
     rng = np.random.default_rng(seed)
     n, groups = int(rng.integers(1, 12)), int(rng.integers(1, 4))
-    copies = Copies.by_first(equal_first(rng.integers(0, groups, n)))
+    copies = DuplicateRows.by_first(equal_first(rng.integers(0, groups, n)))
     m = len(copies.first)
     ends = np.sort(rng.integers(0, 5, (n, 3)) * 0.1, axis=1).T
     if rng.random() < 0.5:  # a kink below zero: the other piece passes through zero
@@ -110,7 +110,7 @@ def test_sums_of_variables_cost_what_the_best_shares_do(seed):
     together = np.bincount(copies.of, a)
     if rng.random() < 0.3:  # exactly on a breakpoint
         together = np.bincount(copies.of, ends[int(rng.integers(0, 3))])
-    whole, shared = penalty.merge_equal_rows(copies), penalty.shared_out(together, copies)
+    whole, shared = penalty.merge_equal_rows(copies), penalty.share_out(together, copies)
     assert np.all(shared >= penalty.lower)
     assert np.all(shared <= penalty.upper)
     np.testing.assert_allclose(np.bincount(copies.of, shared), together, atol=1e-14)
@@ -141,7 +141,7 @@ def test_machine_against_the_programme(machine, kernel, storage, rng):
     for n, distinct in ((2, 1), (30, 3), (60, 25)):
         X, _ = repeated(rng, n, distinct)
         case = make_case(machine, X, KERNELS[kernel], rng, storage=storage)
-        smaller = merged(case.problem)
+        smaller = merge_equal_rows(case.problem)
         result = solve_decomposition(case.problem, tol=1e-8)
         assert_solved(case, result, 1e-8)
         if n == 30:

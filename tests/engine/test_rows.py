@@ -16,10 +16,10 @@ from fewlabels.kernels.operators import CachedGram, PrecomputedGram, SumGram, ma
 from fewlabels.one_class.problem import one_class, svdd_linear, svdd_squared
 from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers import Settings, Status
-from fewlabels.solvers.decomposition import collect_variables, memory_rows
+from fewlabels.solvers.decomposition import collect_variables, make_memory_rows
 from fewlabels.solvers.engine.engine import Engine
 from fewlabels.solvers.engine.partition import Partition, draw_sample_mask, message_names
-from fewlabels.solvers.run import Record, certified
+from fewlabels.solvers.run import Record, make_result
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -28,12 +28,12 @@ GUARD = 600.0
 
 
 def solve(problem, parts, a=None, **options):
-    rows = memory_rows(problem, a, parts=parts)
+    rows = make_memory_rows(problem, a, parts=parts)
     chosen = Settings(max_time=GUARD, **options)
     engine = Engine(rows, chosen, Record(chosen))
     status = engine.run(cold=a is None)
-    rows.snap()
-    return certified(
+    rows.round_to_breakpoints()
+    return make_result(
         rows.totals(), rows.duality_gap, *collect_variables(rows),
         status, engine.record.n_iter, engine.record.history,
     )  # fmt: skip
@@ -220,7 +220,7 @@ def test_rows_hand_out_nothing_of_their_number(machine, parts, rng):
         problem = one_class(gram, 0.01)
     else:
         problem = one_class(gram, 0.02)
-    rows = memory_rows(problem, parts=parts)
+    rows = make_memory_rows(problem, parts=parts)
     inside = rows.partitions
     rows.partitions = [Refusing(partition) for partition in inside]
     held = []
@@ -233,7 +233,7 @@ def test_rows_hand_out_nothing_of_their_number(machine, parts, rng):
     assert engine.run(cold=True) is Status.CONVERGED
     look(None)
     assert not held
-    rows.snap()
+    rows.round_to_breakpoints()
     totals = rows.totals()
     assert 0.0 <= rows.duality_gap(totals.multiplier) <= 5e-3 * abs(totals.objective)
     # What it says of the rows is true.
@@ -246,7 +246,7 @@ def test_rows_hand_out_nothing_of_their_number(machine, parts, rng):
 
 def test_the_guard_guards(rng):
     problem = one_class(make_gram(RBF(1.0), rng.normal(size=(3000, 2))), 0.5)
-    rows = memory_rows(problem, np.full(3000, 1.0 / 3000))  # all between breakpoints
+    rows = make_memory_rows(problem, np.full(3000, 1.0 / 3000))  # all between breakpoints
     partition = Refusing(rows.partitions[0])
     with pytest.raises(AssertionError):
         partition.fetch(np.arange(3000))

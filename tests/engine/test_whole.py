@@ -9,7 +9,7 @@ from fewlabels.kernels import make_kernel
 from fewlabels.kernels.operators import make_gram
 from fewlabels.one_class.problem import one_class, svdd_squared
 from fewlabels.solvers import solve_decomposition
-from fewlabels.solvers.run import WHOLE
+from fewlabels.solvers.run import MAX_ROWS_SOLVED_WHOLE
 from fewlabels.solvers.whole import LazyRows
 
 
@@ -48,7 +48,7 @@ def test_rows_that_were_met(rng, problem):
 
 
 def test_so_many_rows_that_blocks_are_faster(rng):
-    n = WHOLE + 100
+    n = MAX_ROWS_SOLVED_WHOLE + 100
     met = LazyRows(one_class(rbf(rng.normal(size=(n, 2))), 0.01), np.arange(10))
     order, start = np.arange(10, n), 0
     while met.evaluate_rows(order[start : start + 32]):
@@ -89,7 +89,7 @@ def test_columns_at_a_given_place(rng, m, storage, kernel):
 def test_kernel_values_that_are_held_and_read_only(rng, n):
     X = rng.normal(size=(n, 2))
     gram = rbf(X)
-    gram.hold()
+    gram.materialise()
     gram.matrix.flags.writeable = False
     held = solve_decomposition(one_class(gram, 0.2), tol=1e-9)
     np.testing.assert_allclose(

@@ -21,7 +21,7 @@ from fewlabels.labelling.session import Session
 from fewlabels.model_selection import LabeledKFold
 from fewlabels.querying import Random
 from fewlabels.tables.answers.file import AnswerEntry, AnswerFile
-from fewlabels.tables.given import source_of
+from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.training import read_training
 
 from . import shell
@@ -206,7 +206,7 @@ def _rows(rng, n):
 
 def _read_back(path, labels, n):
     """The labels that a fit reads, by row; "" for none."""
-    file = read_training(source_of(path, labels=labels), target="label")
+    file = read_training(make_source(path, labels=labels), target="label")
     found = file.labels
     require(len(found.index) == n, "rows are lost")
     return np.array([*found.names, ""], dtype=object)[found.index]
@@ -317,7 +317,9 @@ def _column(rng):
             frame["label"] = [names[k % len(names)] if k < 12 else blanks[k % 2] for k in range(n)]
             frame.to_csv(path, index=False)
             try:
-                labels = read_training(source_of(path), target="label", unlabeled=unlabeled).labels
+                labels = read_training(
+                    make_source(path), target="label", unlabeled=unlabeled
+                ).labels
             except UserError as error:
                 return Verdict("refused", str(error))
             require((labels.index[12:] < 0).all(), f"{blanks} are no blanks: {labels.names}")

@@ -265,7 +265,7 @@ _OBJECTS = _edited(
     lambda s: json.dumps(s).replace("SVDD", "OneClassSVM").encode(),
     lambda s: json.dumps(s).replace("S3VM", "PUSVM").encode(),
     lambda s: json.dumps(s).replace('"steps"', '"stops"').encode(),
-    lambda s: json.dumps(s).replace('"_late"', '"_later"').encode(),
+    lambda s: json.dumps(s).replace('"_cache"', '"_later"').encode(),
     lambda s: json.dumps(s).replace('"gamma_"', '"gamma"').encode(),
     lambda s: b'{"a":' * 50_000,
     lambda s: b"nonsense",

@@ -327,7 +327,7 @@ class FarRows:
             return (model.gamma_ * _inner(X) + 1.0) ** 2
         kernel = model._deformed
         if self.kernel == "isolation":
-            cells = kernel.nearest(self._stored(X))
+            cells = kernel.find_nearest(self._stored(X))
             return (cells[:, None] == cells[None]).mean(axis=2)
         if self.kernel == "trees":
             leaves = kernel.forest.leaves(self._stored(X))

@@ -8,8 +8,12 @@ import pandas as pd
 from fewlabels import TableEncoder, fit_table
 from fewlabels.labelling.rows import SessionRows
 from fewlabels.pipeline.priors import prior
-from fewlabels.tables.columns.target import class_rows, normal_rows, positive_rows
-from fewlabels.tables.given import source_of
+from fewlabels.tables.columns.target import (
+    choose_class_rows,
+    choose_normal_rows,
+    choose_positive_rows,
+)
+from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.training import read_training
 
 from .verdict import require
@@ -190,16 +194,16 @@ class Case:
             require(len(fit.predict(rows[used])) == len(rows), "predicts other rows")
             return fit.notes
         if by == "label":
-            return SessionRows(source_of(frame), "class", "0", keep=kept).notes
+            return SessionRows(make_source(frame), "class", "0", keep=kept).notes
         if by == "encoder":
             return TableEncoder(keep=kept).fit(rows, frame["class"].to_numpy()).notes_
-        file = read_training(source_of(frame), target="class", keep=kept)
-        roles = {"positives": positive_rows, "normal rows and anomalies": _normal}
-        return file.choose(roles.get(self.task, class_rows)(file.labels)).notes
+        file = read_training(make_source(frame), target="class", keep=kept)
+        roles = {"positives": choose_positive_rows, "normal rows and anomalies": _normal}
+        return file.choose(roles.get(self.task, choose_class_rows)(file.labels)).notes
 
 
 def _normal(labels):
-    return normal_rows(labels, "good")
+    return choose_normal_rows(labels, "good")
 
 
 def make(seed):

@@ -194,12 +194,12 @@ class Case:
     def _make_labels(self, place, k):
         import pyarrow as pa
 
-        from fewlabels.tables.answers.row_keys import RowKeys, cells_of
+        from fewlabels.tables.answers.row_keys import RowKeys, cells_as_text
 
         table = self._table(0)[["a", "b"]]
         table.to_csv(place / "d.csv", index=False)
         texts = pa.table({n: pa.array([repr(v) for v in table[n]]) for n in table})
-        texts = pa.table({n: pa.array(cells_of(texts.column(n))) for n in texts.column_names})
+        texts = pa.table({n: pa.array(cells_as_text(texts.column(n))) for n in texts.column_names})
         keys = RowKeys("two").of(texts)
         about = {"target": "two", "classes": ["good", "bad"], "seed": "0" * 16, "data": "d.csv"}
         file = AnswerFile(place / "it.labels", about)

@@ -9,7 +9,7 @@ from fewlabels import SVDD, TableEncoder
 from fewlabels.inspection import explain
 from fewlabels.inspection.words import word_changes
 from fewlabels.report.reasons import make_excerpt
-from fewlabels.tables.encoding.texts import spans
+from fewlabels.tables.encoding.texts import find_words
 
 
 def _counts(rows):
@@ -21,7 +21,7 @@ def _counts(rows):
 def test_every_word_is_taken_out_by_itself():
     rows = pd.DataFrame({"size": [1.0, 2.0, 3.0], "note": ["Good, bad and GOOD good", "", "bad"]})
     lower = lambda changed: _counts(changed.assign(note=changed["note"].str.lower()))  # noqa: E731
-    found = word_changes(lower, rows, "note", spans)
+    found = word_changes(lower, rows, "note", find_words)
     assert found == [[("good", 6.0), ("bad", -1.0), ("and", 0.0)], [], [("bad", -1.0)]]
     assert list(rows["note"]) == ["Good, bad and GOOD good", "", "bad"]
 
@@ -29,14 +29,14 @@ def test_every_word_is_taken_out_by_itself():
 def test_scores_of_several_classes():
     rows = pd.DataFrame({"size": [0.0, 0.0], "note": ["good bad", "bad bad bad"]})
     both = lambda changed: np.column_stack([_counts(changed), -_counts(changed)])  # noqa: E731
-    found = word_changes(both, rows, "note", spans)
+    found = word_changes(both, rows, "note", find_words)
     assert found == [[("good", 2.0), ("bad", -1.0)], [("bad", 3.0)]]
 
 
 def test_many_words_are_scored_in_parts(monkeypatch):
     monkeypatch.setattr("fewlabels.inspection.words._AT_A_TIME", 2)
     rows = pd.DataFrame({"size": [0.0] * 3, "note": ["good bad", "aa bb cc", "bad"]})
-    found = word_changes(_counts, rows, "note", spans)
+    found = word_changes(_counts, rows, "note", find_words)
     assert [dict(one) for one in found] == [
         {"good": 2.0, "bad": -1.0}, {"aa": 0.0, "bb": 0.0, "cc": 0.0}, {"bad": -1.0},
     ]  # fmt: skip
@@ -61,7 +61,7 @@ def test_contributions_of_a_table_with_texts_are_exact():
 
 @pytest.mark.parametrize("text", ["水泵昨天又坏了", "ชิ้นส่วนพัง"])
 def test_without_spaces_two_characters_are_a_word(text):
-    assert "".join(text[a:b] for a, b in spans(text)) in (text, text[:-1])
+    assert "".join(text[a:b] for a, b in find_words(text)) in (text, text[:-1])
 
 
 def test_excerpts_show_where_it_matters():

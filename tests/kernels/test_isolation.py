@@ -18,7 +18,7 @@ from fewlabels.kernels.operators import Expansion, make_gram
 from fewlabels.kernels.operators.growing.matrices import make_growing
 from fewlabels.onnx import to_onnx
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.models.files import describe, load_model, save_model
+from fewlabels.tables.models.files import describe_model, load_model, save_model
 
 FEW = Isolation(n_points=8, n_draws=40)
 
@@ -76,11 +76,11 @@ def test_ties_go_to_the_first_centre_in_any_batch(rng):
     """On a lattice most rows are equally far from several centres."""
     X = rng.integers(0, 4, size=(300, 3)).astype(float)
     kernel = Isolation(n_points=16, n_draws=50).over(X + 1e3)
-    found = kernel.nearest(X + 1e3)
+    found = kernel.find_nearest(X + 1e3)
     distance = cdist(X, centers_of(kernel) - 1e3, "sqeuclidean").round(6)
     expected = [distance[:, draw].argmin(axis=1) for draw in kernel.draws]
     np.testing.assert_array_equal(found, np.transpose(expected))
-    np.testing.assert_array_equal(kernel.nearest(X[7:8] + 1e3), found[7:8])
+    np.testing.assert_array_equal(kernel.find_nearest(X[7:8] + 1e3), found[7:8])
 
 
 def test_nasty_rows(rng):
@@ -145,7 +145,7 @@ def test_estimators_take_it(rows, machine, tmp_path):
         told.contributions.sum(axis=1), told.decision - told.base, atol=1e-9
     )
     name = type(machine).__name__
-    metadata = describe(NAMES.get(name, name.lower()), {}, Schema("dense", 4), {})
+    metadata = describe_model(NAMES.get(name, name.lower()), {}, Schema("dense", 4), {})
     pipeline = make_pipeline(StandardScaler(with_mean=False).fit([[-1.0] * 4, [1.0] * 4]), machine)
     save_model(tmp_path / "m", pipeline, metadata)
     loaded = load_model(tmp_path / "m")[0][-1]

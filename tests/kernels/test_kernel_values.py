@@ -284,7 +284,7 @@ def test_a_map_that_is_not_compiled_is_refused(rng, monkeypatch):
     with pytest.raises(ValueError, match=said):
         RowsGram(RowMap(DistanceMap(gamma=0.3), X), X)
     with pytest.raises(ValueError, match=said):
-        RowMap.restored(DistanceMap(gamma=0.3), None, float)
+        RowMap.restore(DistanceMap(gamma=0.3), None, float)
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])

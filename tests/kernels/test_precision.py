@@ -161,7 +161,7 @@ def test_centre_is_of_the_training_rows(rng):
     far = RowMap(RBF(1.0), sp.csr_array(X)).center
     np.testing.assert_array_equal(far, np.quantile(X, 0.5, axis=0, method="lower"))
     assert RowMap(RBF(1.0), sp.csr_array(X - 1e4)).center is None
-    restored = RowMap.restored(RBF(1.0), row_map.center, row_map.dtype)
+    restored = RowMap.restore(RBF(1.0), row_map.center, row_map.dtype)
     for old, new in zip(row_map.prepare(X), restored.prepare(X), strict=True):
         assert np.array_equal(old, new)
 

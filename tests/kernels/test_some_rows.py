@@ -35,7 +35,7 @@ def test_parts_understand_each_other(kind, around, rng):
     # Among the first of these no two rows are equal, among the second there are.
     for rows in (np.arange(N - COPIES), np.arange(3, N)):
         rows = np.append(rows, last)
-        some = gram.some(rows)
+        some = gram.view_rows(rows)
         own = some.gather(np.arange(some.n))
         assert np.abs(gram.values_of(own) - K[rows]).max() <= 1e-15
         assert np.abs(some.values_of(gram.gather(rows)) - K[np.ix_(rows, rows)]).max() <= 1e-15
@@ -59,7 +59,7 @@ def test_a_sample_of_a_sum_with_a_negative_weight(rng):
     X, rows = rng.normal(size=(N, 3)), np.arange(5, N)
     members = [make_gram(kernel, X, dtype=np.float64) for kernel in (RBF(0.5), Linear())]
     gram = SumGram(members, [2.0, -0.01], is_inner_product=True)
-    some = gram.some(rows)
+    some = gram.view_rows(rows)
     np.testing.assert_allclose(some.whole(), gram.whole()[np.ix_(rows, rows)], atol=1e-15)
     assert some.is_inner_product
 

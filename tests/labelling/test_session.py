@@ -21,7 +21,7 @@ from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import Session
 from fewlabels.querying import Central, Random, Strategy, Uncertain
 from fewlabels.tables.answers.file import read_answers
-from fewlabels.tables.answers.row_keys import cells_of
+from fewlabels.tables.answers.row_keys import cells_as_text
 
 from .conftest import Person
 
@@ -451,7 +451,7 @@ def test_cells_of_a_card_are_those_of_their_columns(tmp_path):
     session = Session(tmp_path / "t.parquet")
     table = session.rows.table
     for row in range(3):
-        alone = {name: str(cells_of(table.column(name))[row]) for name in table.column_names}
+        alone = {name: str(cells_as_text(table.column(name))[row]) for name in table.column_names}
         assert {c["name"]: c["text"] for c in session.rows.card(row)} == alone
     session.close()
 

@@ -7,12 +7,12 @@ import re
 import pytest
 
 import fewlabels
-from fewlabels._util.option import explained
+from fewlabels._util.option import help_text
 from fewlabels.pipeline.options.fit import DEFAULT_BUDGET, FIT, ONE_CLASS_NU, TARGET_FPR
 from fewlabels.pipeline.options.flags import as_flags
 from fewlabels.tables import limits
 from fewlabels.tables.formats import excel
-from fewlabels.tasks import MACHINES, machine_class
+from fewlabels.tasks import METHODS, estimator_class
 
 PROBLEMS_OF = ["svdd", "svdd-ensemble", "one-class", "pusvm", "pu-ensemble", "s3vm"]
 
@@ -21,7 +21,7 @@ def default_of(machine, name):
     """A parameter's default, as ``fewlabels fit`` has it."""
     if (machine, name) == ("one-class", "nu"):
         return ONE_CLASS_NU
-    return inspect.signature(machine_class(machine)).parameters[name].default
+    return inspect.signature(estimator_class(machine)).parameters[name].default
 
 
 # -- prose --------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ STATED_IN_HELP = re.compile(r"([^()]*)\(default(?: for ([\w-]+))?: ([^()]*)\)")
 def helps():
     for name, option in FIT.items():
         if option.is_parameter or name in ("machine", "memory"):
-            yield name, as_flags(explained(option))
+            yield name, as_flags(help_text(option))
 
 
 def stated_in_help():
@@ -117,7 +117,7 @@ def stated_in_help():
 
 
 def has(machine, name):
-    return name in inspect.signature(machine_class(machine)).parameters
+    return name in inspect.signature(estimator_class(machine)).parameters
 
 
 def same(value, text):
@@ -154,7 +154,7 @@ def test_help_states_the_rate_and_the_machines():
     texts = dict(helps())
     assert f"(default: {TARGET_FPR}; none with --nu)" in texts["target_fpr"]
     named = set(re.findall(r"[a-z0-9]+(?:-[a-z]+)*", texts["machine"].rpartition("(default:")[2]))
-    assert {"svdd-ensemble", "svdd", "pu-ensemble", "pusvm", "s3vm"} <= named & set(MACHINES)
+    assert {"svdd-ensemble", "svdd", "pu-ensemble", "pusvm", "s3vm"} <= named & set(METHODS)
 
 
 def test_every_text_names_the_machines_that_labels_lead_to(repository):

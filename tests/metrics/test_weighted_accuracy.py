@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewlabels.class_prior.contradiction import probability_at_random, smeared_shares
+from fewlabels.class_prior.contradiction import draw_wide_shares, probability_at_random
 from fewlabels.metrics.intervals import cross_fitted_interval, weighted_accuracy
 
 EXACT = np.array([[0.97, 0.03]])
@@ -68,7 +68,7 @@ def test_labelled_rows_that_look_unlike_the_rest_are_no_random_sample():
 
 def test_few_labels_leave_all_shares_possible():
     replicates = np.full((40, 2), 0.5)
-    few, many = (smeared_shares(np.array([n, n]), replicates) for n in (4, 400))
+    few, many = (draw_wide_shares(np.array([n, n]), replicates) for n in (4, 400))
     assert np.mean(few[:, 0] != 0.5) == pytest.approx(0.375)
     assert np.mean(many[:, 0] != 0.5) < 0.01
 

@@ -103,7 +103,7 @@ def test_a_sample_stands_for_many_rows(rng, monkeypatch):
 def test_reach_keeps_kernel_values_visible(rng):
     rows = np.r_[rng.normal(0, 0.1, (80, 2)), rng.normal(0, 3.0, (20, 2))]
     far = np.arange(100) >= 80
-    gamma = tuning_neighbors.gamma_of_reach(rows, far, 0.05)
+    gamma = tuning_neighbors.gamma_for_reach(rows, far, 0.05)
     mean = rbf_kernel(rows[far], rows[~far], gamma=gamma).mean(axis=1)
     assert np.sum(mean < 1e-16) <= 5
     assert np.sum(rbf_kernel(rows[far], rows[~far], gamma=20 * gamma).mean(axis=1) < 1e-16) > 5
@@ -111,7 +111,7 @@ def test_reach_keeps_kernel_values_visible(rng):
     rows[80:] *= 1e4
     core = rows[:80]
     spread = np.mean(euclidean_distances(core, squared=True))
-    assert tuning_neighbors.gamma_of_reach(rows, far, 0.05) == pytest.approx(1e-4 / spread)
+    assert tuning_neighbors.gamma_for_reach(rows, far, 0.05) == pytest.approx(1e-4 / spread)
 
 
 # -- without labels --------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_rule_without_labels(estimator, rows):
     assert estimator.get_params() == before and not hasattr(estimator, "support_")
     far = far_from_neighbors(rows, 0.4)
     # The rows far off lie beyond the reach of the narrow kernel; more of them than half a target.
-    gamma = min(neighbor_gamma(rows[~far]), tuning_neighbors.gamma_of_reach(rows, far, 0.025))
+    gamma = min(neighbor_gamma(rows[~far]), tuning_neighbors.gamma_for_reach(rows, far, 0.025))
     price = {"C": 0.1} if estimator.get_params().get("slack") == "squared" else {"nu": 0.1}
     assert model.tuning_.chosen == {"gamma": gamma, **price, "target_fpr": 0.05}
     assert model.gamma_ == gamma and not far[model.support_].any()
@@ -267,8 +267,8 @@ def test_a_budget_keeps_what_was_finished(pu_data, monkeypatch):
 def test_time_is_left_for_the_fits_that_have_to_come(semi_data):
     X, y, _ = semi_data
     asked = dict(time_budget=6000, contaminated=True, random_state=0, progress=False)
-    whole = tune_within(S3VM(), X, y, **asked, seconds_in_all=6000.0).tuning_
-    short = tune_within(S3VM(), X, y, **asked, seconds_in_all=1e-3).tuning_
+    whole = tune_within(S3VM(), X, y, **asked, total_seconds=6000.0).tuning_
+    short = tune_within(S3VM(), X, y, **asked, total_seconds=1e-3).tuning_
     assert not whole.stopped and short.stopped == "time budget"
     assert short.fits < whole.fits
 

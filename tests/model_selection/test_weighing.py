@@ -7,7 +7,7 @@ import pytest
 from fewlabels import TableEncoder, fit_table
 from fewlabels._util.messages import UserError
 from fewlabels.kernels.width import total_variance
-from fewlabels.model_selection.weighing import RATIOS, Blocks, weigh_columns
+from fewlabels.model_selection.weighing import RATIOS, ColumnBlocks, weigh_columns
 
 FILL = "the and with this that order today room again please".split()
 N = 160
@@ -68,7 +68,7 @@ def test_weights_keep_the_variance_of_all_columns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 6)) * [1, 2, 3, 4, 5, 6]
     places = {("t",): np.r_[0:2], ("u",): np.r_[2:3], ("a", "b"): np.r_[3:5], ("c",): np.r_[5:6]}
-    blocks = Blocks(X, places, {("t",), ("u",)}, fixed=[("c",)])
+    blocks = ColumnBlocks(X, places, {("t",), ("u",)}, fixed=[("c",)])
     choices = list(blocks.choices())
     assert {out for _, out in choices} == {(), (("a", "b"),)}
     assert len(choices) == 2 * len(RATIOS)
@@ -85,7 +85,7 @@ def test_weights_keep_the_variance_of_all_columns():
 
 def test_too_few_labels_choose_nothing():
     X = np.random.default_rng(0).normal(size=(6, 2))
-    blocks = Blocks(X, {("t",): np.r_[0:1], ("a",): np.r_[1:2]}, {("t",)})
+    blocks = ColumnBlocks(X, {("t",): np.r_[0:1], ("a",): np.r_[1:2]}, {("t",)})
     assert weigh_columns(X, np.array([0, 1, 1, -1, -1, -1]), blocks) is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import quad
 
 from fewlabels.monitoring.charts import CHARTS, Cusum, Martingale, ShiryaevRoberts
-from fewlabels.monitoring.martingales import Histogram, bettors, linear, powers
+from fewlabels.monitoring.martingales import Histogram, linear, new_bettors, powers
 from fewlabels.monitoring.run_lengths import LOG_THRESHOLDS, RUN_LENGTHS, log_threshold
 
 
@@ -74,7 +74,7 @@ def test_charts_continue_from_a_state(make, height):
 
 def alarms(chart, p_values):
     """Rows at which a chart alarms."""
-    bets, found = bettors(), []
+    bets, found = new_bettors(), []
     for k, p in enumerate(p_values):
         if chart.step([bettor.growth(p) for bettor in bets]) >= chart.threshold:
             found.append(k)
@@ -124,7 +124,7 @@ def test_the_simulation_of_thresholds_follows_the_charts(monkeypatch):
     p_values = np.array([rng.random(streams) for _ in range(rows)])
     for name, passages in found.items():
         for k in range(streams):
-            chart, bets, highest = CHARTS[name](10, 3), bettors(), []
+            chart, bets, highest = CHARTS[name](10, 3), new_bettors(), []
             for p in p_values[:, k].tolist():
                 highest.append(chart.step([bet.growth(p) for bet in bets]))
             highest = np.maximum.accumulate(highest)
@@ -144,7 +144,7 @@ def test_a_state_keeps_its_threshold_until_the_chart_restarts():
 
 
 def test_evidence_does_not_overflow_or_vanish():
-    chart, bets = Martingale(0.01, 3), bettors()
+    chart, bets = Martingale(0.01, 3), new_bettors()
     for p in [1e-18] * 400 + [0.5] * 400 + [1.0 - 2.0**-53] * 400:
         log = chart.step([bettor.growth(p) for bettor in bets])
         assert np.isfinite(log)

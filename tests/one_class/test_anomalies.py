@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import SVDD, OneClassSVM, SVDDEnsemble
 from fewlabels._util.deadline import ENDLESS
-from fewlabels.base.retrain import solve_from_start
+from fewlabels.base.retrain import solve_near_start
 from fewlabels.kernels import Sigmoid
 from fewlabels.kernels.operators import make_gram
 from fewlabels.problem import DualProblem, Penalty
@@ -634,7 +634,7 @@ def test_only_inner_products_are_solved_afresh(rng):
     gram = make_gram(Sigmoid(gamma=0.3, coef0=0.5), rng.normal(size=(60, 3)), dtype=np.float64)
     penalty = Penalty.kinked(0.0, 0.5, 1.0, 0.0, 0.0, 60)
     problem = DualProblem(gram, penalty, total=5.0)
-    assert solve_from_start(problem, np.zeros(60), None, None, ENDLESS, 1e6) is None
+    assert solve_near_start(problem, np.zeros(60), None, None, ENDLESS, 1e6) is None
 
 
 def test_a_relabelling_that_leaves_no_ball_is_refused(rng):

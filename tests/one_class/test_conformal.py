@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabels import SVDD, OneClassSVM
 from fewlabels.calibration.conformal import Conformal
-from fewlabels.kernels.operators.expansion import continued
+from fewlabels.kernels.operators.expansion import extend_tail
 from fewlabels.metrics import benjamini_hochberg
 
 MACHINES = {
@@ -150,9 +150,9 @@ def test_auto_chooses_by_rows_and_support_vectors(make, rng, monkeypatch):
 @every_machine
 @pytest.mark.parametrize("gamma", [0.05, 0.4, 30.0])
 def test_scores_by_the_inverse_are_those_of_the_path(make, gamma, rng, monkeypatch):
-    from fewlabels.solvers.path.one_less import OneLess
+    from fewlabels.solvers.path.one_less import LeftOutSolver
 
-    solve, counts = OneLess.solve, []
+    solve, counts = LeftOutSolver.solve, []
 
     def counted_solve(self, rows):
         for answer in solve(self, rows):
@@ -160,11 +160,11 @@ def test_scores_by_the_inverse_are_those_of_the_path(make, gamma, rng, monkeypat
             yield answer
 
     X, weight = rng.normal(size=(90, 4)), rng.choice([1.0, 1.0, 2.0], 90)
-    monkeypatch.setattr(OneLess, "solve", counted_solve)
+    monkeypatch.setattr(LeftOutSolver, "solve", counted_solve)
     model = make(gamma=gamma, target_fpr=0.1).fit(X, sample_weight=weight)
     quick, decisions = model.calibration_scores_, model.leave_one_out_decisions()
     assert sum(counts) > 0.5 * 2 * len(model.support_)
-    monkeypatch.setattr(OneLess, "solve", lambda self, rows: iter(()))
+    monkeypatch.setattr(LeftOutSolver, "solve", lambda self, rows: iter(()))
     slow = make(gamma=gamma, target_fpr=0.1).fit(X, sample_weight=weight)
     assert np.allclose(quick, slow.calibration_scores_, rtol=1e-9, atol=0.0)
     assert np.allclose(decisions, slow.leave_one_out_decisions(), atol=1e-9)
@@ -183,7 +183,9 @@ def test_rows_beyond_reach_keep_their_order(make, calibration, rng):
         assert scores[7] < 1e-12 and scores[0] > 0.0
         tail = model.conformal_.tail
         assert 0.0 < tail < 1e-11 and np.sum(scores < tail) > 10
-        assert np.allclose(model.calibration_scores_, continued(scores, tail), rtol=1e-6, atol=0.0)
+        assert np.allclose(
+            model.calibration_scores_, extend_tail(scores, tail), rtol=1e-6, atol=0.0
+        )
     assert model.offset_ < model.function_.tail  # in log scale
     new = np.linspace(3.0, 16.0, 400)[:, None] * np.array([[0.6, 0.8]])
     for rows in (new, X, 20 * rng.normal(size=(400, 2))):
@@ -204,7 +206,7 @@ def test_float32_kernel_values_keep_the_order_too(rng):
     said = model.score_samples(new)
     tail, sums = model.function_.tail, score(model, new)
     assert np.all(np.diff(said) < 0) and sums[-1] < 1e-40 < tail < sums[0]
-    assert np.allclose(said, continued(sums, tail), rtol=1e-3, atol=1e-3 * tail)
+    assert np.allclose(said, extend_tail(sums, tail), rtol=1e-3, atol=1e-3 * tail)
     # Where float64 ends, scores go on.
     beyond = model.score_samples(new * 10)
     assert np.all(np.diff(beyond) < 0) and beyond[0] < said[-1]

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from fewlabels import SVDD, OneClassSVM
 from fewlabels.base.function import TAIL
 from fewlabels.inspection import explain
-from fewlabels.kernels.operators.expansion import continued
+from fewlabels.kernels.operators.expansion import extend_tail
 
 MACHINES = [
     SVDD(gamma=4.0),
@@ -58,9 +58,9 @@ def test_only_far_scores_are_moved():
 def test_the_log_scale_goes_on_with_the_slope_of_the_sums():
     tail = 1e-10
     s = tail * np.array([1.0 - 1e-6, 1.0, 1.0 + 1e-6])
-    np.testing.assert_allclose(np.diff(continued(s, tail)), np.diff(s), rtol=1e-5)
-    assert continued([0.0, -1e-20, 1.0], tail).tolist() == [-np.inf, -np.inf, 1.0]
-    assert continued([0.0], 0.0) == 0.0
+    np.testing.assert_allclose(np.diff(extend_tail(s, tail)), np.diff(s), rtol=1e-5)
+    assert extend_tail([0.0, -1e-20, 1.0], tail).tolist() == [-np.inf, -np.inf, 1.0]
+    assert extend_tail([0.0], 0.0) == 0.0
 
 
 def test_sparse_rows_are_as_dense_ones():

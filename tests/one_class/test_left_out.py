@@ -64,7 +64,7 @@ def test_the_labels_are_those_of_models_without_the_row(model):
 
     for k in (0, 20, 58):
         other = clone(model).set_params(gamma=model.gamma_).fit(np.delete(X, k, axis=0))
-        score = other._found.comparable(other.function_(X[[k]]))[0]
+        score = other._solution_now.comparable(other.function_(X[[k]]))[0]
         known = conformal.scores[np.flatnonzero(conformal.rows == k)[0]]
         assert known == pytest.approx(score, rel=1e-3, abs=1e-4)
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewlabels import SVDD, OneClassSVM
-from fewlabels.one_class.rows_outside import OUTSIDE
+from fewlabels.one_class.rows_outside import SHARE_OUTSIDE
 
 RNG = np.random.default_rng(0)
 NORMAL = RNG.normal(size=(300, 3))
@@ -46,7 +46,7 @@ def test_the_share_is_that_of_predict(model, rows, weighted):
         X = X.toarray()
     weight = np.arange(X.shape[0]) % 3 if weighted else None
     model.fit(X, sample_weight=weight)
-    share, bound = model._late.known(OUTSIDE, model._version)
+    share, bound = model._cache.peek(SHARE_OUTSIDE, model._version)
     flags, said = said_by(lambda: model.predict(X) < 0)
     assert share == pytest.approx(np.average(flags, weights=weight), abs=0.01)
     assert bound == pytest.approx(0.0 if model.cost_name == "C" else model.nu)
@@ -79,7 +79,7 @@ def test_a_rate_that_was_asked_for_needs_no_warning():
 def test_a_bound_that_is_broken_is_named():
     # A tolerance this rough leaves rows of the boundary on either side of it.
     model = OneClassSVM(nu=0.05).fit(NORMAL)
-    model._late.put(OUTSIDE, model._version, (0.2, 0.05))
+    model._cache.store(SHARE_OUTSIDE, model._version, (0.2, 0.05))
     _, (message,) = said_by(lambda: model.predict(NORMAL))
     assert "flags 20 % of its training rows (nu allows 5 %)" in message
 
@@ -88,7 +88,7 @@ def test_confirmed_anomalies_do_not_count():
     X = np.concatenate([NORMAL, 6.0 + NORMAL[:40]])
     anomalies = np.arange(340) >= 300
     model = SVDD().fit(X, anomalies=anomalies)
-    share, _ = model._late.known(OUTSIDE, model._version)
+    share, _ = model._cache.peek(SHARE_OUTSIDE, model._version)
     flags, _ = said_by(lambda: model.predict(NORMAL) < 0)
     assert share == pytest.approx(flags.mean(), abs=0.01)
 
@@ -98,6 +98,6 @@ def test_rows_of_a_file_count_too(tmp_path):
     rows = np.load(tmp_path / "rows.npy", mmap_mode="r")
     model = SVDD(cache_size=0.005, tol=1e-4).fit(rows)
     assert not model.holds_rows_
-    share, _ = model._late.known(OUTSIDE, model._version)
+    share, _ = model._cache.peek(SHARE_OUTSIDE, model._version)
     flags, said = said_by(lambda: model.predict(NORMAL) < 0)
     assert share == pytest.approx(flags.mean(), abs=0.01) and len(said) == 1

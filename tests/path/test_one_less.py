@@ -7,7 +7,7 @@ from reference import kernel_matrix, kkt_residual
 from fewlabels.kernels import RBF
 from fewlabels.problem import Penalty
 from fewlabels.solvers.path import PathFollower, RowPenalties
-from fewlabels.solvers.path.one_less import OneLess
+from fewlabels.solvers.path.one_less import LeftOutSolver
 
 MACHINES = {
     "one-class": lambda n, y: (Penalty.linear(0.0, 1.0, 0.0, n), 0.0, 1.0, 0.31 * n),
@@ -20,7 +20,7 @@ MACHINES = {
 
 
 def solved(X, y, machine, gamma):
-    """Q, penalty, the path's solution and its ``OneLess``."""
+    """Q, penalty, the path's solution and its ``LeftOutSolver``."""
     penalty, ridge, scale, total = MACHINES[machine](len(X), y)
     path = PathFollower(RBF(gamma), scale=scale)
     path.add(X, RowPenalties.convex(penalty, ridge), total=total)
@@ -67,7 +67,7 @@ def test_what_has_no_inverse_is_not_answered(rng):
         def ones(indices):
             return np.ones((len(indices), n))
 
-        return OneLess(ones, np.zeros(n), a, gradient, np.zeros(n), np.full(n, upper), 1.0)
+        return LeftOutSolver(ones, np.zeros(n), a, gradient, np.zeros(n), np.full(n, upper), 1.0)
 
     # Equal rows: any of them may take the place of another.
     equal = without_one(6, np.full(6, 0.5), np.zeros(6), 1.0)

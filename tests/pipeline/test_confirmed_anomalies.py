@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from fewlabels import SVDD, OneClassSVM, SVDDEnsemble, fit_table
 from fewlabels.kernels.width import resolve_gamma
-from fewlabels.model_selection.one_class.anomalies import FEWEST, try_anomalies
+from fewlabels.model_selection.one_class.anomalies import MIN_ANOMALIES, try_anomalies
 from fewlabels.pipeline.training.train import train, train_file
 from fewlabels.tables.models.files import load_model, read_metadata
 
@@ -73,7 +73,7 @@ def test_few_anomalies_and_given_settings(rng):
         training = train(frame, target="state", normal="ok", **options)
         return training, training.metadata["training"]
 
-    _, few = facts(table(normal, odd[: FEWEST - 1]), time_budget=5.0)
+    _, few = facts(table(normal, odd[: MIN_ANOMALIES - 1]), time_budget=5.0)
     assert not few["anomalies"]["used"] and any("are needed" in note for note in few["notes"])
     training, found = facts(table(normal, odd), time_budget=200.0, gamma=0.25, C=2.0)
     assert found["anomalies"]["used"] and training.fitted.estimator.gamma == 0.25

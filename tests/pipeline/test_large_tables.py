@@ -191,7 +191,7 @@ class Stopping(Observer):
     def __init__(self, wanted, within):
         self.wanted, self.within, self.now = wanted, within, ""
 
-    def step(self, text):
+    def report_stage(self, text):
         self.now = text
         self._press(not self.within)
 

@@ -18,7 +18,7 @@ from fewlabels.pipeline.training.budget import Budget
 from fewlabels.pipeline.training.testing import contradiction_words
 from fewlabels.report.evidence import testing as evidence
 from fewlabels.report.evidence.testing import _find_contradiction
-from fewlabels.tables.models.contents import cautions, labels_words
+from fewlabels.tables.models.contents import describe_label_test, list_cautions
 from fewlabels.tables.models.files import read_metadata
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -155,7 +155,7 @@ def test_a_column_that_came_with_the_labels_is_named():
     told = found.metadata["training"]["prior_contradiction"]
     assert "The column 'reviewed' alone separates the labelled from the unlabelled rows" in told
     assert "Pass drop=['reviewed']" in told and "SHARE" not in told and "random sample" not in told
-    assert cautions(found.metadata["training"]) == [told]
+    assert list_cautions(found.metadata["training"]) == [told]
 
 
 def test_two_columns_that_separate_together():
@@ -171,7 +171,7 @@ def test_misspelt_values_come_first():
     table = noise("classes").replace({"t": {"u": "yes", "v": "no"}})
     table.loc[np.flatnonzero(table["t"] == "")[0], "t"] = "yess"
     found = fit_table(table, "t", **FAST)
-    assert "'yess' (row " in cautions(found.metadata["training"])[0]
+    assert "'yess' (row " in list_cautions(found.metadata["training"])[0]
     assert "a misspelt 'yes'" in repr(found).partition("\n")[0]
 
 
@@ -255,10 +255,12 @@ def test_what_a_rejected_test_says(known):
     )
     told = facts["labels_at_random"].get("caution") or facts["prior_contradiction"]
     assert "unusual ones were labelled more often" in told
-    assert facts["labels_at_random"]["outcome"] == "rejected" and labels_words(facts) is None
+    assert (
+        facts["labels_at_random"]["outcome"] == "rejected" and describe_label_test(facts) is None
+    )
     assert (facts["prior_contradiction"] is None) == known
     assert ("SHARE" in told) != known
-    assert cautions(facts) == [told]
+    assert list_cautions(facts) == [told]
 
 
 @pytest.mark.parametrize(
@@ -280,18 +282,20 @@ def test_what_a_test_of_the_labels_leaves_open(rejected, known, why, says):
     facts = testing.tests_facts(
         evidence.Tests(signal, labels=result, labels_untested=why), PUSVM(), {"positive": "yes"}
     )
-    told = labels_words(facts)
+    told = describe_label_test(facts)
     assert told is None if says is None else says in told
-    assert why in (told or "") and bool(cautions(facts)) == bool(rejected)
+    assert why in (told or "") and bool(list_cautions(facts)) == bool(rejected)
 
 
 def test_labels_are_tested_once_for_all_models(monkeypatch):
     signal = PermutationTest(0.9, 0.8, 0.95, "signal", 50)
     result = LabelledAtRandomTest(False, 0.5, 0.5, 0.5, 0.5, 0.2, False, 0.05, 50, 500, 9)
     made = []
-    monkeypatch.setattr(evidence, evidence.tested.__name__, lambda *given: evidence.Tests(signal))
     monkeypatch.setattr(
-        evidence, evidence.labels_test.__name__, lambda *given: made.append(given) or (result, "")
+        evidence, evidence.run_tests.__name__, lambda *given: evidence.Tests(signal)
+    )
+    monkeypatch.setattr(
+        evidence, evidence.check_labels.__name__, lambda *given: made.append(given) or (result, "")
     )
     fitted, budget = SimpleNamespace(estimator=PUSVM(), seconds=1.0), Budget(20.0)
     X, y = np.zeros((2, 1)), np.array([1, 0])

@@ -15,7 +15,7 @@ from fewlabels.cli import app
 from fewlabels.kernels import KERNELS
 from fewlabels.pipeline.options.fit import ENCODING, FIT, FitOptions
 from fewlabels.pipeline.options.flags import as_flags, flags
-from fewlabels.tasks import MACHINES, list_methods_with, machine_class
+from fewlabels.tasks import METHODS, estimator_class, list_methods_with
 
 FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}
 
@@ -68,14 +68,14 @@ def test_type_checkers_know_the_options(tmp_path):
 
 
 def test_parameters_belong_to_the_estimators_that_have_them():
-    ours = [name for name, machine in MACHINES.items() if not machine.is_baseline]
+    ours = [name for name, machine in METHODS.items() if not machine.is_baseline]
     for name, option in FIT.items():
         if option.is_parameter:
             owners = list_methods_with(name)
             assert owners, f"no estimator has {name}"
             assert option.group not in ("",)
     for machine in ours:
-        assert machine in list_methods_with("kernel") and machine_class(machine)
+        assert machine in list_methods_with("kernel") and estimator_class(machine)
     assert list_methods_with("nu") == ["svdd", "one-class"]
     assert list_methods_with("C_star") == ["s3vm"]
 

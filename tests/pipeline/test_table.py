@@ -261,7 +261,7 @@ def test_an_observer_hears_what_is_done(seed):
         def __init__(self):
             self.heard = []
 
-        def step(self, text):
+        def report_stage(self, text):
             self.heard.append(text)
 
         def round(self, entry):

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from fewlabels import PUSVM
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.models.files import describe, load_model, save_model
+from fewlabels.tables.models.files import describe_model, load_model, save_model
 
 
 def coefficients(model, n):
@@ -181,7 +181,7 @@ def test_updates_of_sparse_rows_and_files(tmp_path, rng):
     np.testing.assert_array_equal(before.decision_function(X), f)
     before.partial_fit(X[:1], y[:1])
     np.testing.assert_allclose(before.decision_function(X), model.decision_function(X), atol=1e-6)
-    about = describe("pusvm", {}, Schema("dense", X.shape[1]), {"rows_held": True})
+    about = describe_model("pusvm", {}, Schema("dense", X.shape[1]), {"rows_held": True})
     save_model(tmp_path / "model", Pipeline([("model", model)]), about)
     again = load_model(tmp_path / "model")[0][-1]
     np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X))

@@ -23,7 +23,7 @@ from fewlabels import PUEnsemble
 from fewlabels.kernels import RBF
 from fewlabels.kernels.operators import PrecomputedGram, make_gram
 from fewlabels.positive_unlabelled import bags, ensemble
-from fewlabels.positive_unlabelled.bags import DistinctPURows, bagged_machines, sample_bag
+from fewlabels.positive_unlabelled.bags import DistinctPURows, sample_bag, train_bagged_models
 from fewlabels.positive_unlabelled.data import PUData
 from fewlabels.positive_unlabelled.problem import soft_labels
 from fewlabels.positive_unlabelled.scores import fit_logistic
@@ -68,7 +68,7 @@ def test_bags_are_means_of_machines_and_scores_are_held_out(rng):
     rows = distinct(X, y, weight)
     points, n_bags, prices = X[rows.index], 4, (0.5, 3.0)
     gram = make_gram(RBF(0.2), points, dtype=np.float64)
-    found = bagged_machines(gram, 3, prices, rows, n_bags, 1e-7, seed=5)
+    found = train_bagged_models(gram, 3, prices, rows, n_bags, 1e-7, seed=5)
     draws = np.random.default_rng(5)
     drawn = [sample_bag(rows.drawn, draws) for _ in range(n_bags)]
     for k in range(3):
@@ -110,12 +110,12 @@ def test_values_in_parts_are_the_same(rng, monkeypatch):
     X, y = clouds(rng, 60, 20)
     rows = distinct(X, y)
     gram = make_gram(RBF(0.2), X[rows.index], dtype=np.float64)
-    whole = bagged_machines(gram, 2, (1.0,), rows, 3, 1e-6, 0)
+    whole = train_bagged_models(gram, 2, (1.0,), rows, 3, 1e-6, 0)
     monkeypatch.setattr(bags, "_MAX_VALUES_AT_A_TIME", 1)
-    parts = bagged_machines(gram, 2, (1.0,), rows, 3, 1e-6, 0)
+    parts = train_bagged_models(gram, 2, (1.0,), rows, 3, 1e-6, 0)
     np.testing.assert_allclose(parts.scores, whole.scores, atol=1e-12)
     stored = PrecomputedGram(gram.block(np.arange(80)))
-    one = bagged_machines(stored, 1, (1.0,), rows, 3, 1e-6, 0)
+    one = train_bagged_models(stored, 1, (1.0,), rows, 3, 1e-6, 0)
     np.testing.assert_allclose(one.scores[0], whole.scores[0], atol=1e-10)
 
 
@@ -132,7 +132,7 @@ def test_members_are_weighted_by_their_area(rng):
     np.testing.assert_array_equal(PUEnsemble(0.2).fit(X, y).weights_, machine.weights_)
     rows = distinct(X, y)
     gram = make_gram(RBF(machine.gammas_[0]), X[rows.index], dtype=np.float64)
-    scores = bagged_machines(gram, 5, (1.0, 10.0), rows, 30, 1e-2, 0).scores
+    scores = train_bagged_models(gram, 5, (1.0, 10.0), rows, 30, 1e-2, 0).scores
     assert machine.auc_[2, 1] == pytest.approx(roc_auc_score(rows.label, scores[2, 1]), abs=1e-3)
 
 
@@ -192,7 +192,7 @@ def test_standardised_sum_of_both_stages_is_cut_at_the_prior(rng):
     rows = distinct(X, y)
     points, unlabeled = X[rows.index], rows.label < 0
     gram = make_gram(RBF(machine.gammas_[0]), points, dtype=np.float64)
-    bags = bagged_machines(gram, 5, (1.0, 10.0), rows, 30, 1e-6, 3)
+    bags = train_bagged_models(gram, 5, (1.0, 10.0), rows, 30, 1e-6, 3)
     kernels = [kernel_matrix(("rbf", g), points) for g in machine.gammas_]
     first, held_out = np.zeros(150), np.zeros(150)
     for k, c in np.ndindex(5, 2):

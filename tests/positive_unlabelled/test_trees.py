@@ -15,7 +15,7 @@ from fewlabels.kernels import RBF, SharedLeaves, Trees, forest
 from fewlabels.kernels.operators import Expansion, make_gram
 from fewlabels.onnx import to_onnx
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.models.files import describe, load_model, save_model
+from fewlabels.tables.models.files import describe_model, load_model, save_model
 
 FEW = Trees(n_trees=30)
 MACHINES = [PUSVM(prior=0.3, kernel=FEW), PUEnsemble(prior=0.3, kernel=FEW, n_bags=4)]
@@ -92,7 +92,7 @@ def test_a_machine_of_it(rows, machine, tmp_path):
     np.testing.assert_allclose(
         told.contributions.sum(axis=1), told.decision - told.base, atol=1e-9
     )
-    metadata = describe("pusvm", {}, Schema("dense", 6), {})
+    metadata = describe_model("pusvm", {}, Schema("dense", 6), {})
     metadata["machine"] = "pusvm" if isinstance(machine, PUSVM) else "pu-ensemble"
     save_model(tmp_path / "m", make_pipeline(StandardScaler(with_std=False).fit(0 * X), machine),
                metadata)  # fmt: skip
@@ -128,7 +128,7 @@ def test_a_mixture_is_the_mean_of_two_ensembles(rows, tmp_path):
     assert right[0] > right[1], right
     p = mixed.predict_proba(X)
     np.testing.assert_array_equal(mixed.classes_[p.argmax(axis=1)], mixed.predict(X))
-    metadata = describe("pu-ensemble", {}, Schema("dense", 6), {})
+    metadata = describe_model("pu-ensemble", {}, Schema("dense", 6), {})
     save_model(tmp_path / "m", make_pipeline(StandardScaler(with_std=False).fit(0 * X), mixed),
                metadata)  # fmt: skip
     loaded = load_model(tmp_path / "m")[0][-1]

@@ -42,7 +42,7 @@ def test_a_factor_gains_and_loses_variables(m, seed):
 def test_rows_that_are_wanted(far, room):
     wanted = np.empty(room, np.int64)
     far = np.array(far)
-    core.nearest(far, wanted)
+    core.select_nearest(far, wanted)
     found = wanted[wanted >= 0]
     assert np.all(wanted[len(found) :] == -1)
     assert len(set(found)) == len(found)

@@ -39,7 +39,7 @@ def sampled(problem, indices):
     chosen[indices] = True
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition, "draw_sample_mask", lambda *_: chosen)
-        rows = coarse.draw_sample(decomposition.memory_rows(problem), 0)
+        rows = coarse.draw_sample(decomposition.make_memory_rows(problem), 0)
     (part,) = rows.partitions
     return DualProblem(part.gram, part.penalty, rows.total, rows.scale, part.ridge)
 
@@ -177,7 +177,7 @@ def test_snapped_takes_rounding_away(kinds, seed):
     shaken = exact + rng.normal(size=len(exact)) * 1e-14 * np.abs(exact).max()
     shaken = np.clip(shaken, arrays[0], arrays[2])
     before = shaken.copy()
-    found = problem.snapped(shaken)
+    found = problem.round_to_breakpoints(shaken)
     assert np.array_equal(shaken, before)
     size = 1e-300 + np.abs(exact).max()
     assert np.abs(found - exact).max() <= 1e-12 * size * len(exact)
@@ -194,7 +194,7 @@ def test_snapped_takes_rounding_away(kinds, seed):
 def test_snapped_repairs_a_sum_of_nothing(rng):
     """What is left of mass that travelled to and fro must not make zero infeasible."""
     problem = DualProblem(PrecomputedGram(np.eye(3)), Penalty.linear(0.0, 1.0, 0.0, 3), 0.0)
-    found = problem.snapped(np.array([1.1e-16, 0.0, 0.0]))
+    found = problem.round_to_breakpoints(np.array([1.1e-16, 0.0, 0.0]))
     assert np.array_equal(found, np.zeros(3))
     assert problem.is_feasible(found)
 
@@ -203,11 +203,11 @@ def test_snapped_spares_the_sensitive_variables(rng):
     """With K_00 = 1e12 a change of 1e-15 would be one of 1e-3 in the gradient."""
     K = np.diag([1e12, 1.0, 2.0])
     problem = DualProblem(PrecomputedGram(K), Penalty.linear(0.0, 10.0, 0.0, 3), 6.0)
-    found = problem.snapped(np.array([1e-6, 5.0, 1.0 - 1e-6 + 1e-13]))
+    found = problem.round_to_breakpoints(np.array([1e-6, 5.0, 1.0 - 1e-6 + 1e-13]))
     assert found[0] == 1e-6
     assert found[2] == 1.0 - 1e-6 + 1e-13
     assert abs(found.sum() - 6.0) <= 1e-15
-    assert np.array_equal(problem.snapped(found), found)
+    assert np.array_equal(problem.round_to_breakpoints(found), found)
 
 
 @pytest.mark.parametrize("scale", [1e-15, 1e-12, 1e-6, 1.0, 1e6, 1e12])

@@ -56,7 +56,7 @@ def test_step_slopes_are_difference_quotients(kinds, seed):
 def minimiser(penalty, linear, curvature):
     """Of ``phi_i(a) + linear_i a + curvature_i a^2 / 2``; NaN where that is infinite."""
     a = np.full(len(penalty), np.nan)
-    penalty.settle(a, linear, curvature, 0.0, np.zeros(len(a), bool))
+    penalty.set_to_minimiser(a, linear, curvature, 0.0, np.zeros(len(a), bool))
     return a
 
 
@@ -162,7 +162,7 @@ def test_penalties_may_have_any_number_of_kinks(seed, n_kinks):
 
 def test_the_core_refuses_more_kinks_than_it_was_compiled_for():
     n = N_KINKS + 1
-    penalty = Penalty.bent(np.arange(n + 2.0), np.arange(n + 1.0), 3)
+    penalty = Penalty.from_pieces(np.arange(n + 2.0), np.arange(n + 1.0), 3)
     with pytest.raises(ValueError, match=f"{n} kinks, but no more than {N_KINKS} fit"):
         penalty.survey(np.ones(3), np.zeros(3))
 

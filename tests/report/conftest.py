@@ -13,9 +13,9 @@ from fewlabels.pipeline.training.choice import choose_method
 from fewlabels.pipeline.training.figures import collect_figures, count_labels
 from fewlabels.report import collect
 from fewlabels.tables.encoding.fit import fit_encoder
-from fewlabels.tables.models.files import describe
+from fewlabels.tables.models.files import describe_model
 from fewlabels.tables.reading.training import read_training
-from fewlabels.tasks import machine_class, task_of
+from fewlabels.tasks import estimator_class, task_of
 
 SEED = int(os.environ.get("FEWLABELS_TEST_SEED", "0"))
 
@@ -55,7 +55,7 @@ def fitted(tmp_path_factory):
         roles = steps_of(task_of(choice.machine)).roles(file, choice.machine, options)
         found = file.choose(roles)
         encoder, X, schema = fit_encoder(schema=found.schema, rows=found.rows, source=path)
-        estimator = machine_class(choice.machine)(**settings)
+        estimator = estimator_class(choice.machine)(**settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             estimator.fit(X, found.y)
@@ -79,7 +79,7 @@ def fitted(tmp_path_factory):
             "estimator": estimator,
             "X": X,
             "y": found.y,
-            "metadata": describe(choice.machine, estimator.get_params(), schema, training),
+            "metadata": describe_model(choice.machine, estimator.get_params(), schema, training),
             "profile": found.profile,
             "model_path": folder / "people.fewlabels",
         }

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from fewlabels.report.evidence.apart import columns_apart
+from fewlabels.report.evidence.apart import find_separating_columns
 
 N, N_LABELLED = 160, 30
 LABELLED = np.arange(N) < N_LABELLED
@@ -42,22 +42,24 @@ def two_columns(rng):
 def test_columns_that_came_with_the_labels_are_named(columns):
     table, rng = noise()
     leaks = columns(rng)
-    assert columns_apart(table.assign(**leaks), LABELLED) == list(leaks)
+    assert find_separating_columns(table.assign(**leaks), LABELLED) == list(leaks)
 
 
 def test_matrices_have_numbers_of_columns():
     table, rng = noise(300)
     X = table.to_numpy().copy()
     X[:, 250] = numbers(rng)["later"]
-    assert columns_apart(X, LABELLED) == ["250"]
+    assert find_separating_columns(X, LABELLED) == ["250"]
     X[:, 250] = LABELLED
-    assert columns_apart(sp.csr_matrix(np.where(np.abs(X) > 0.9, X, 0)), LABELLED) == ["250"]
+    assert find_separating_columns(sp.csr_matrix(np.where(np.abs(X) > 0.9, X, 0)), LABELLED) == [
+        "250"
+    ]
 
 
 def test_nothing_is_named_if_no_one_or_two_columns_suffice():
     table, rng = noise()
     table["name"] = [f"{k:04d}" for k in rng.permutation(N)]  # labelled rows come first
-    assert columns_apart(table, LABELLED) == []
+    assert find_separating_columns(table, LABELLED) == []
     table, _ = noise(12)
-    assert columns_apart(table + 1.2 * LABELLED[:, None], LABELLED) == []
-    assert columns_apart(table, np.arange(N) < 1) == []
+    assert find_separating_columns(table + 1.2 * LABELLED[:, None], LABELLED) == []
+    assert find_separating_columns(table, np.arange(N) < 1) == []

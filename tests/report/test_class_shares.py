@@ -11,8 +11,13 @@ from fewlabels.pipeline.summary import findings
 from fewlabels.pipeline.training.figures import shares_facts
 from fewlabels.report.evidence.class_shares import ClassShares, class_shares
 from fewlabels.report.evidence.held_out import HeldOutScores
-from fewlabels.report.semi_supervised import describe_accuracy, rates_of
-from fewlabels.tables.models.contents import RANDOM_OF_ALL, RANDOM_PER_CLASS, assumption, cautions
+from fewlabels.report.semi_supervised import describe_accuracy, estimate_rates
+from fewlabels.tables.models.contents import (
+    RANDOM_OF_ALL,
+    RANDOM_PER_CLASS,
+    describe_assumption,
+    list_cautions,
+)
 
 NAMES = ["no", "yes"]
 
@@ -44,7 +49,7 @@ def test_equal_labels_of_a_rare_class():
         shares = class_shares(S3VM(), X, y, Deadline())
         assert shares.contradicts_labels
         held, right = held_out(y, (20, 0)), float(np.mean(truth[y < 0] == 0))
-        before, after = (rates_of(held, y, NAMES, None, s)[0][0] for s in (None, shares))
+        before, after = (estimate_rates(held, y, NAMES, None, s)[0][0] for s in (None, shares))
         held_before += before.interval[0] <= right <= before.interval[1]
         held_after += after.interval[0] <= right <= after.interval[1]
         assert after.interval[0] > 0.6
@@ -57,7 +62,7 @@ def test_far_too_many_labels_of_one_class(share):
     """60 'yes' and 5 'no' are labelled, most rows are 'no', and a model says 'yes' to all."""
     X, truth, y = rows(4, share, (5, 60))
     shares = class_shares(S3VM(), X, y, Deadline())
-    (accuracy, *_), _ = rates_of(held_out(y, (0, 60)), y, NAMES, None, shares)
+    (accuracy, *_), _ = estimate_rates(held_out(y, (0, 60)), y, NAMES, None, shares)
     right = float(np.mean(truth[y < 0] == 1))
     assert accuracy.interval[0] <= right <= accuracy.interval[1]
 
@@ -70,7 +75,7 @@ def test_labelled_rows_that_look_unlike_the_rest_have_another_ratio(counts):
         X, truth, y = rows(seed, 0.2, counts, area=0.93)
         shares = class_shares(S3VM(), X, y, Deadline())
         assert shares.at_random < 0.1
-        (accuracy, *_), _ = rates_of(held_out(y, (0, counts[1])), y, NAMES, None, shares)
+        (accuracy, *_), _ = estimate_rates(held_out(y, (0, counts[1])), y, NAMES, None, shares)
         held += accuracy.interval[0] <= float(np.mean(truth[y < 0])) <= accuracy.interval[1]
         # Of a random sample with so few of one class, the labels' own ratio is kept.
         X, _, y = rows(seed, counts[1] / sum(counts), counts, area=0.93)
@@ -83,7 +88,7 @@ def test_random_labels_keep_their_accuracy(share, counts):
     X, _, y = rows(1, share, counts)
     shares = class_shares(S3VM(), X, y, Deadline())
     assert not shares.contradicts_labels
-    (accuracy, *_), _ = rates_of(held_out(y, counts), y, NAMES, None, shares)
+    (accuracy, *_), _ = estimate_rates(held_out(y, counts), y, NAMES, None, shares)
     assert accuracy.interval == cross_fitted_interval(sum(counts), sum(counts))
 
 
@@ -123,7 +128,7 @@ def test_without_time_equal_labels_leave_the_accuracy_open():
     assert deadline.cut and shares.contradicts_labels
     wide = ClassShares(np.array([20, 20]), rng.dirichlet([1, 1], 500), 0.0)
     y = np.repeat([0, 1], 20)
-    accuracy = rates_of(held_out(y, (20, 0)), y, NAMES, None, wide)[0][0]
+    accuracy = estimate_rates(held_out(y, (20, 0)), y, NAMES, None, wide)[0][0]
     assert not accuracy.is_determined and np.ptp(accuracy.interval) > 0.7
     assert "is between" in describe_accuracy(accuracy, is_weighted=True)
 
@@ -142,13 +147,13 @@ def training(shares, predicted, expected=None):
 def test_a_class_that_is_never_predicted_is_named():
     X, _, y = rows(0, 0.03, (20, 20))
     shares = class_shares(S3VM(), X, y, Deadline())
-    (caution,) = cautions(training(shares, {"no": 400, "yes": 0}))
+    (caution,) = list_cautions(training(shares, {"no": 400, "yes": 0}))
     assert caution.startswith("No row is predicted 'yes', although about ")
     assert caution.endswith("%) are expected")
-    assert not cautions(training(shares, {"no": 390, "yes": 10}))
+    assert not list_cautions(training(shares, {"no": 390, "yes": 10}))
     # Labels that are a random sample say it as well.
     shares = class_shares(S3VM(), *rows(0, 0.05, (40, 3))[::2], Deadline())
-    assert cautions(training(shares, {"no": 400, "yes": 0}))
+    assert list_cautions(training(shares, {"no": 400, "yes": 0}))
 
 
 def test_what_the_accuracy_assumes_is_printed():
@@ -158,7 +163,7 @@ def test_what_the_accuracy_assumes_is_printed():
     rate = {"accuracy": {"value": None, "low": 0.1, "high": 0.95}}
     for shares, words in ((weighted, RANDOM_PER_CLASS), (at_random, RANDOM_OF_ALL)):
         facts = training(shares, {"no": 390, "yes": 10}, rate)
-        assert assumption(facts) == words
+        assert describe_assumption(facts) == words
         lines = dict(findings({"training": facts}))
         assert lines["assumes"].startswith(words)
         assert lines["accuracy"] == "not determined by the data (90 % CI 0.1 to 0.95)"

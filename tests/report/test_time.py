@@ -5,7 +5,7 @@ import numpy as np
 from fewlabels import PUSVM
 from fewlabels._util.deadline import Deadline
 from fewlabels.report.evidence.held_out import cross_fit_positive
-from fewlabels.report.evidence.testing import labels_test
+from fewlabels.report.evidence.testing import check_labels
 
 
 def test_no_machine_is_trained_that_would_end_too_late():
@@ -26,13 +26,13 @@ def test_a_test_of_the_labels_that_has_no_time_is_named(rng):
     X = np.concatenate([rng.normal(2.0, 1.0, (60, 2)), rng.normal(0.0, 2.0, (200, 2))])
     y = np.repeat([1, 0], [40, 220])
     model, late = PUSVM(prior=0.1).fit(X, y), Deadline(0.0)
-    assert labels_test(model, X, y, late) == (None, "there was no time")
+    assert check_labels(model, X, y, late) == (None, "there was no time")
     assert late.cut == ["no test whether the labelled rows are a random sample"]
     early = Deadline(60.0)
-    result, why_not = labels_test(model, X, y, early)
+    result, why_not = check_labels(model, X, y, early)
     assert result is not None and not why_not and not early.cut
     few = np.where(np.cumsum(y) <= 19, y, 0)
-    assert labels_test(model, X, few, early) == (
+    assert check_labels(model, X, few, early) == (
         None,
         "that needs at least 20 labelled rows, and there are 19",
     )

@@ -7,7 +7,7 @@ import pytest
 from fewlabels import fit_table
 from fewlabels._util.deadline import Deadline
 from fewlabels.pipeline.summary import findings
-from fewlabels.report.evidence.unlike import unlike_positives, unlike_rest
+from fewlabels.report.evidence.unlike import find_covariate_shift, find_shift_of_positives
 
 NONE = np.empty((0, 2))
 
@@ -23,7 +23,7 @@ def rows(seed, n_classes=2, n=30, n_free=500, gap=2.0):
 
 def compare(X, y, draws=NONE):
     draws = draws if draws.shape[1] == y.max() + 1 else np.empty((0, y.max() + 1))
-    return unlike_rest(X, X, y, draws, Deadline())
+    return find_covariate_shift(X, X, y, draws, Deadline())
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -32,10 +32,10 @@ def test_rows_of_one_batch(n_classes):
         rng, X, y = rows(seed, n_classes)
         batch = np.where(y >= 0, 3, rng.integers(0, 10, len(y))).astype(float)
         found = compare(np.column_stack([X, batch]), y)
-        assert found.is_unlike and found.is_alone and found.column == "x6"
+        assert found.is_significant and found.is_one_column and found.column == "x6"
         # The batch isn't in the table, but all its measurements are off.
         found = compare(X + rng.normal(size=(10, 6))[batch.astype(int)] * 2.0, y)
-        assert found.is_unlike
+        assert found.is_significant
 
 
 def test_a_date_that_decided_who_was_labelled():
@@ -43,7 +43,7 @@ def test_a_date_that_decided_who_was_labelled():
         rng, X, y = rows(seed)
         date = np.where(y >= 0, rng.uniform(0, 0.1, len(y)), rng.uniform(0, 1, len(y)))
         found = compare(np.column_stack([X, date]), y)
-        assert found.is_unlike and found.column == "x6"
+        assert found.is_significant and found.column == "x6"
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "categories", "copies"])
@@ -56,7 +56,7 @@ def test_honest_labels_are_like_the_rest(kind):
             known = np.flatnonzero(y >= 0)
             X, y = np.vstack([X, X[known], X[known]]), np.r_[y, y[known], y[known]]
         found = compare(X, y)
-        assert found is None or not found.is_unlike
+        assert found is None or not found.is_significant
 
 
 def test_equal_labels_of_a_rare_class_are_like_the_rest():
@@ -66,15 +66,15 @@ def test_equal_labels_of_a_rare_class_are_like_the_rest():
     X = rng.normal(size=(len(truth), 3)) + 8.0 * truth[:, None]
     y = np.where(np.arange(len(truth)) < 40, truth, -1)
     assert compare(X, y, np.array([[0.98, 0.02]])).area < 0.65
-    assert not compare(X, y, rng.dirichlet([1, 1], 500)).is_unlike
+    assert not compare(X, y, rng.dirichlet([1, 1], 500)).is_significant
 
 
 def test_no_time_is_said():
     _, X, y = rows(0)
     deadline = Deadline(0)
-    assert unlike_rest(X, X, y, NONE, deadline) is not None and not deadline.cut
+    assert find_covariate_shift(X, X, y, NONE, deadline) is not None and not deadline.cut
     X = np.tile(X, 1000)  # takes longer than there always is
-    assert unlike_rest(X, X, y, NONE, deadline) is None and deadline.cut
+    assert find_covariate_shift(X, X, y, NONE, deadline) is None and deadline.cut
 
 
 def positives(seed, share=0.1, n=40):
@@ -89,12 +89,12 @@ def test_positives_of_one_period_or_place():
     for seed in range(4):
         rng, frame, y = positives(seed)
         day = np.where(y == 1, rng.integers(0, 200, len(y)), rng.integers(0, 700, len(y)))
-        found = unlike_positives(frame.assign(day=day.astype(float)), y, {"day"})
-        assert found.is_unlike and found.column == "day"
+        found = find_shift_of_positives(frame.assign(day=day.astype(float)), y, {"day"})
+        assert found.is_significant and found.column == "day"
         number = np.r_[rng.permutation(300)[: y.sum()], 300 + np.arange(len(y) - y.sum())]
-        assert unlike_positives(frame.assign(number=number), y).column == "number"
+        assert find_shift_of_positives(frame.assign(number=number), y).column == "number"
         sensor = np.where(y == 1, 30.0, 0.0) + rng.normal(size=len(y))
-        assert unlike_positives(frame.assign(sensor=sensor), y).column == "sensor"
+        assert find_shift_of_positives(frame.assign(sensor=sensor), y).column == "sensor"
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
@@ -106,7 +106,7 @@ def test_columns_that_hidden_positives_explain(share):
         frame["day"] = rng.integers(0, 700, len(y)).astype(float)
         frame["number"] = rng.permutation(len(y))
         frame["town"] = np.where(frame["b"] > 3.0, "x", "y")
-        assert unlike_positives(frame, y, {"day"}) is None
+        assert find_shift_of_positives(frame, y, {"day"}) is None
 
 
 def test_a_fit_names_the_column():

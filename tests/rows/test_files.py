@@ -15,7 +15,7 @@ from fewlabels.kernels.operators import make_gram
 from fewlabels.positive_unlabelled import rows as pu_rows
 from fewlabels.positive_unlabelled.scores import quantile_cut
 from fewlabels.problem import DualProblem, Penalty
-from fewlabels.solvers.decomposition import memory_rows
+from fewlabels.solvers.decomposition import make_memory_rows
 
 MACHINES = {
     "ball": SVDD(tol=1e-7),
@@ -85,7 +85,9 @@ def assert_equal(here, there, X, at=1e-9):
 @pytest.fixture(autouse=True)
 def every_file_is_large(monkeypatch):
     """Files of these tests are few bytes: any is more than a machine may hold."""
-    monkeypatch.setattr(kernel_estimator.KernelMachine, "_may_hold", lambda model, file: False)
+    monkeypatch.setattr(
+        kernel_estimator.KernelEstimator, "_fits_in_cache", lambda model, file: False
+    )
 
 
 @pytest.mark.parametrize("n_parts", [1, 3, 7])
@@ -291,7 +293,7 @@ def test_cuts_by_narrowing(share, rng, monkeypatch):
         width = rng.uniform(1.0, 2.0, n)
         penalty = Penalty.linear(0.0, width, 0.0, n)
         gram = make_gram(RBF(1.0), rng.normal(size=(n, 2)))
-        rows = memory_rows(DualProblem(gram, penalty, 1.0), np.zeros(n), g, parts=3)
+        rows = make_memory_rows(DualProblem(gram, penalty, 1.0), np.zeros(n), g, parts=3)
         ids, known = np.array([3, 4000]), np.array([0.5, -0.5])
         expected = g.copy()
         expected[ids] = known

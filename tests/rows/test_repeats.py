@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewlabels.rows.near_copies import near_copies
-from fewlabels.rows.repeats import joined_groups, repeated_rows
+from fewlabels.rows.repeats import join_groups, repeated_rows
 
 
 def copied(rng, n=30, times=3, d=5, n_others=0):
@@ -149,5 +149,5 @@ def test_independent_rows_are_no_near_copies(d):
 
 def test_groups_join():
     one, other = np.array([0, 0, 1, 2, 3]), np.array([0, 1, 1, 2, 3])
-    np.testing.assert_array_equal(joined_groups([one, other]), [0, 0, 0, 1, 2])
-    assert joined_groups([]) is None
+    np.testing.assert_array_equal(join_groups([one, other]), [0, 0, 0, 1, 2])
+    assert join_groups([]) is None

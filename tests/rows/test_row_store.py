@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewlabels.rows.row_store import HeldRows
+from fewlabels.rows.row_store import RowStore
 
 STORAGES = {
     "dense": lambda X: X,
@@ -23,7 +23,7 @@ def dense(X):
 def test_rows_come_and_go(rng, storage):
     make = STORAGES[storage]
     X = rng.integers(0, 9, size=(900, 3)).astype(float)
-    held = HeldRows(make(X[:30]), weight=np.arange(30.0), label=np.arange(30) % 3)
+    held = RowStore(make(X[:30]), weight=np.arange(30.0), label=np.arange(30) % 3)
     there, n = list(range(30)), 30
     compacted = 0
     where = {i: i for i in there}
@@ -51,7 +51,7 @@ def test_rows_come_and_go(rng, storage):
     assert compacted > 2
     assert held.X.dtype == (np.float32 if storage == "float32" else np.float64)
     for state in (held.state(), pickle.loads(pickle.dumps(held.state()))):
-        again = HeldRows(**state)
+        again = RowStore(**state)
         assert np.array_equal(dense(again.rows(again.places)), X[there])
         assert again["weight"][again.places].tolist() == there
         again.append(make(X[:1]), weight=[0.0], label=[0])
@@ -61,7 +61,7 @@ def test_rows_come_and_go(rng, storage):
 @pytest.mark.parametrize("storage", STORAGES)
 def test_rows_are_its_own(storage):
     X, weight, more = STORAGES[storage](np.eye(4)), np.arange(4.0), STORAGES[storage](np.eye(4))
-    held = HeldRows(X, weight=weight)
+    held = RowStore(X, weight=weight)
     held.append(X[:0], weight=[])
     held.append(more, weight=weight)
     for array in (X, more):  # what the caller does with his arrays is of no effect
@@ -75,19 +75,19 @@ def test_rows_are_its_own(storage):
 
 
 def test_float64_rows_join_float32_rows():
-    held = HeldRows(np.ones((2, 1), np.float32))
+    held = RowStore(np.ones((2, 1), np.float32))
     held.append(np.full((1, 1), 0.1))
     assert held.X.dtype == np.float64 and held.X[2, 0] == 0.1
 
 
 def test_what_is_saved_has_no_room_for_more():
-    held = HeldRows(np.zeros((1000, 2)))
+    held = RowStore(np.zeros((1000, 2)))
     held.append(np.ones((1, 2)))
     assert len(pickle.dumps(held.state())) < 1001 * 17 + 2000
 
 
 def test_values_need_one_number_per_place():
-    held = HeldRows(np.zeros((3, 1)), weight=np.ones(3))
+    held = RowStore(np.zeros((3, 1)), weight=np.ones(3))
     with pytest.raises(ValueError, match=r"weight has shape \(2,\)"):
         held["weight"] = np.ones(2)
     with pytest.raises(ValueError, match=r"need \['weight'\]; got \[\]"):

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from fewlabels import PUSVM, S3VM
 from fewlabels.class_prior import label_shift
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.models.files import describe, load_model, save_model
+from fewlabels.tables.models.files import describe_model, load_model, save_model
 
 GENTLE = {"C": 1.0, "C_star": 0.1}
 
@@ -127,7 +127,7 @@ def test_copies_and_files(uneven, tmp_path):
     model = S3VM(class_ratio="estimate", probability="sigmoid").fit(X, y)
     p = model.predict_proba(X)
     pipeline = make_pipeline(StandardScaler(with_std=False).fit(0 * X), model)
-    save_model(tmp_path / "m", pipeline, describe("s3vm", {}, Schema("dense", 4),
+    save_model(tmp_path / "m", pipeline, describe_model("s3vm", {}, Schema("dense", 4),
                                                   {"rows_held": True}))  # fmt: skip
     for other in (
         pickle.loads(pickle.dumps(model)), copy.copy(model), model.snapshot(),

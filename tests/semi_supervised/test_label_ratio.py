@@ -46,7 +46,9 @@ def test_a_doubtful_ratio_is_kept_with_a_warning(monkeypatch):
     X, y, _ = rows(1, 0.4, (12, 8))
     shares, intervals = np.array([0.8, 0.2]), np.array([[0.6, 0.9], [0.1, 0.4]])
     doubtful = LabelRatio(shares, intervals, is_doubtful=True)
-    monkeypatch.setattr("fewlabels.semi_supervised.reading.judge_labels", lambda *a: doubtful)
+    monkeypatch.setattr(
+        "fewlabels.semi_supervised.reading.compare_label_ratio", lambda *a: doubtful
+    )
     said = r"60 % of the labels are of class 0, and about 80 % of the unlabelled rows seem to be"
     with pytest.warns(UserWarning, match=said):
         model = S3VM().fit(X, y)
@@ -77,6 +79,6 @@ def test_a_new_class_ends_the_estimate():
 def test_probabilities_follow_the_estimate_without_another(monkeypatch):
     X, y, _ = rows(0, 0.03, (15, 5))
     model = S3VM(probability="sigmoid").fit(X, y)
-    monkeypatch.setattr(contradiction, "estimated_shares", None)  # would be called in vain
+    monkeypatch.setattr(contradiction, "estimate_shares", None)  # would be called in vain
     p = model.predict_proba(X[y < 0])[:, 1]
     assert p.mean() == pytest.approx(model.class_ratio_[1], abs=0.02)  # 0.25 by the labels

@@ -77,7 +77,9 @@ def test_a_path_begins_at_a_local_minimum_and_goes_on(rng, build, update, balanc
     X, y, truth = clouds(rng)
     model = S3VM(gamma=0.3, solver="path", balance=balance, balance_update=update)
     begun = []
-    monkeypatch.setattr(beginning, "build_row_by_row", lambda rows: begun.append(rows) or build(rows))
+    monkeypatch.setattr(
+        beginning, "build_row_by_row", lambda rows: begun.append(rows) or build(rows)
+    )
     model.fit(X[:90], y[:90])
     assert len(begun) == 1
     judge(model, X[:90], y[:90], balance=balance)

@@ -14,11 +14,11 @@ from sklearn.preprocessing import StandardScaler
 
 from fewlabels import S3VM, SVDD
 from fewlabels.inspection import explain
-from fewlabels.kernels import RBF, TREES_OF_CLASSES, SharedLeaves, Trees
+from fewlabels.kernels import RBF, TREES_FOR_CLASSES, SharedLeaves, Trees
 from fewlabels.onnx import to_onnx
 from fewlabels.rows.row_order import value_order
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.models.files import describe, load_model, save_model
+from fewlabels.tables.models.files import describe_model, load_model, save_model
 
 FEW = Trees(n_trees=30, min_samples_leaf=1, max_samples=1.0, splits="random")
 
@@ -143,7 +143,7 @@ def test_files_explanations_and_probabilities(table, n_classes, tmp_path):
     model = S3VM(kernel=FEW, C=1.0, C_star=0.1, probability="sigmoid").fit(X, y)
     p = model.predict_proba(X)
     np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
-    metadata = describe("s3vm", {}, Schema("dense", 5), {"rows_held": True})
+    metadata = describe_model("s3vm", {}, Schema("dense", 5), {"rows_held": True})
     pipeline = make_pipeline(StandardScaler(with_std=False).fit(0 * X), model)
     save_model(tmp_path / "m", pipeline, metadata)
     loaded = load_model(tmp_path / "m")[0][-1]
@@ -190,7 +190,7 @@ def test_named_and_refused(table):
     X, y, _ = table
     kernel = S3VM(kernel="trees").fit(X, y).function_.kernel
     assert isinstance(kernel, SharedLeaves) and kernel.share == 0.5
-    assert len(kernel.forest.roots) == TREES_OF_CLASSES.n_trees == 300
+    assert len(kernel.forest.roots) == TREES_FOR_CLASSES.n_trees == 300
     with pytest.raises(ValueError, match="'splits' parameter of Trees"):
         S3VM(kernel=Trees(splits="none")).fit(X, y)
     with pytest.raises(ValueError, match="kernel"):

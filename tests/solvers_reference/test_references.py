@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import PUSVM, SVDD
 from fewlabels.solvers import REFERENCE_SOLVERS, Status
-from fewlabels.solvers.run import Result, judged
+from fewlabels.solvers.run import Result, check_gap
 
 PAPERS = ["lagrangian", "projected", "interior-point"]
 OPTIONS = [(name, option) for name in PAPERS for option in REFERENCE_SOLVERS[name].options]
@@ -91,7 +91,7 @@ def test_the_projected_solver_says_that_it_stopped_far_from_the_optimum():
 )
 def test_the_status_follows_from_the_gap(status, gap, expected):
     result = Result(np.ones(1), np.ones(1), 0.0, 0.0, gap, 0.0, status, 1)
-    assert judged(result, gap, 1.0).status is expected
+    assert check_gap(result, gap, 1.0).status is expected
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -8,7 +8,12 @@ import pyarrow as pa
 import pytest
 
 from fewlabels._util.messages import UserError
-from fewlabels.tables.answers.file import AnswerEntry, AnswerFile, read_answers, undo_of
+from fewlabels.tables.answers.file import (
+    AnswerEntry,
+    AnswerFile,
+    find_undoable_answer,
+    read_answers,
+)
 from fewlabels.tables.answers.row_keys import LabelColumn, RowKeys, fingerprint
 
 ABOUT = {"target": "kind", "classes": ["a", "b"], "seed": "1", "data": "t.csv"}
@@ -39,7 +44,10 @@ def test_an_undo_takes_back_and_keeps_history(path):
     file = AnswerFile(path, ABOUT)
     file.add(answer(1))
     second = file.add(answer(2, "b"))
-    assert undo_of(file.standing(), "me") == second and undo_of(file.standing(), "you") is None
+    assert (
+        find_undoable_answer(file.standing(), "me") == second
+        and find_undoable_answer(file.standing(), "you") is None
+    )
     file.add(answer(3, None, "undo", undoes=second.number))
     assert file.labels() == {"k": "a"} and len(file.answers) == 3
     with pytest.raises(sqlite3.IntegrityError):  # nothing is taken back twice

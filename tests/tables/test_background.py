@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from fewlabels.tables.background import ahead, behind
+from fewlabels.tables.background import background_writer, prefetch
 
 
 def test_ahead_gives_all_in_order_and_makes_few():
@@ -15,7 +15,7 @@ def test_ahead_gives_all_in_order_and_makes_few():
             made.append(k)
             yield k
 
-    for piece in ahead(pieces(), depth=3):
+    for piece in prefetch(pieces(), depth=3):
         seen.append(piece)
         lead.append(len(made) - len(seen))
     assert seen == list(range(20))
@@ -27,7 +27,7 @@ def test_ahead_raises_where_the_piece_would_be():
         yield 1
         raise ValueError("no second piece")
 
-    found = ahead(pieces())
+    found = prefetch(pieces())
     assert next(found) == 1
     with pytest.raises(ValueError, match="no second piece"):
         next(found)
@@ -44,7 +44,7 @@ def test_ahead_ends_its_source_when_it_is_left():
             ended.append(True)
 
     before = threading.active_count()
-    found = ahead(pieces())
+    found = prefetch(pieces())
     next(found)
     found.close()
     assert ended == [True]
@@ -53,7 +53,7 @@ def test_ahead_ends_its_source_when_it_is_left():
 
 def test_behind_calls_in_order_and_waits():
     done = []
-    with behind(done.append) as call:
+    with background_writer(done.append) as call:
         for k in range(50):
             call(k)
     assert done == list(range(50))
@@ -64,7 +64,7 @@ def test_behind_raises_what_a_call_raised(n):
     def fail(k):
         raise OSError("full")
 
-    with pytest.raises(OSError, match="full"), behind(fail) as call:
+    with pytest.raises(OSError, match="full"), background_writer(fail) as call:
         for k in range(n):
             call(k)
 
@@ -77,7 +77,7 @@ def test_behind_drops_calls_when_the_block_fails():
         go_on.wait(10)
         done.append(k)
 
-    with pytest.raises(RuntimeError), behind(slow) as call:
+    with pytest.raises(RuntimeError), background_writer(slow) as call:
         call(1)
         call(2)
         first.wait(10)

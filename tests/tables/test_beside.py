@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from fewlabels import fit_table
 from fewlabels._util.messages import UserError
 from fewlabels.tables.columns.column import expand_dates
-from fewlabels.tables.given import source_of
+from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.read import column_names, iterate_tables
 
 N = 120
@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 
 def test_pieces_have_their_rows_of_numbers(folder):
-    source = source_of(folder / "d.csv", features=folder / "e.npy")
+    source = make_source(folder / "d.csv", features=folder / "e.npy")
     names = [f"features[{k}]" for k in range(6)]
     assert column_names(source)[-6:] == names
     pieces = [piece for piece, _, _ in iterate_tables(source, 7)]
@@ -57,7 +57,7 @@ def test_pieces_have_their_rows_of_numbers(folder):
     ],
 )
 def test_numbers_that_do_not_fit(folder, name, message):
-    source = source_of(folder / "d.csv", features=folder / name)
+    source = make_source(folder / "d.csv", features=folder / name)
     with pytest.raises(UserError, match=message):
         list(iterate_tables(source))
 

@@ -75,10 +75,10 @@ def test_views_of_duckdb_read_no_variables(tmp_path):
 
 def test_duckdb_is_opened_for_nothing_else(tmp_path, secret):
     from fewlabels.tables.formats.duck import _open_database
-    from fewlabels.tables.given import source_of
+    from fewlabels.tables.given import make_source
 
     path = write_duckdb(tmp_path / "d.duckdb")
-    with _open_database(source_of(f"{path}::t")) as (connection, *_):
+    with _open_database(make_source(f"{path}::t")) as (connection, *_):
         for query in (
             "SET enable_external_access = true", "SET memory_limit = '1TB'", "INSTALL httpfs",
             "LOAD httpfs", f"ATTACH '{tmp_path / 'other.duckdb'}' AS other", "DROP TABLE t",
@@ -92,10 +92,10 @@ def test_duckdb_is_opened_for_nothing_else(tmp_path, secret):
 
 def test_sqlite_is_opened_for_nothing_else(tmp_path):
     from fewlabels.tables.formats.sqlite import _open_database
-    from fewlabels.tables.given import source_of
+    from fewlabels.tables.given import make_source
 
     path = write_sqlite(tmp_path / "d.db", v="SELECT load_extension('x') AS a")
-    with _open_database(source_of(f"{path}::t")) as (connection, _):
+    with _open_database(make_source(f"{path}::t")) as (connection, _):
         for query in (
             f"ATTACH '{tmp_path / 'other.db'}' AS other", "SELECT load_extension('x')",
             "INSERT INTO t VALUES (1, 2)", "PRAGMA query_only = OFF", "DROP TABLE t",

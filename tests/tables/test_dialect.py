@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fewlabels._util.messages import UserError
 from fewlabels.pipeline.options.flags import as_flags
-from fewlabels.tables.given import source_of
+from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.read import column_names, iterate_tables, read_table
 
 ROWS = [["name", "größe", "Ort, Land"], ["a", "1,5", "Köln"], ['b "x"', "2", "Paris; Lyon"]]
@@ -36,7 +36,7 @@ def cells(source):
 @pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
 def test_found_by_looking(tmp_path, name, sep, encoding):
-    source = source_of(written(tmp_path / name, encoding=encoding, delimiter=sep))
+    source = make_source(written(tmp_path / name, encoding=encoding, delimiter=sep))
     assert cells(source) == ROWS
     assert source.dialect.sep == sep
     usual = "\t" if "tsv" in name else ","
@@ -61,23 +61,23 @@ def test_found_by_looking(tmp_path, name, sep, encoding):
 def test_which_separator(tmp_path, content, sep):
     path = tmp_path / "t.csv"
     path.write_text(content)
-    assert source_of(path).dialect.sep == sep
+    assert make_source(path).dialect.sep == sep
 
 
 def test_what_is_said_is_done(tmp_path):
     path = written(tmp_path / "t.csv", delimiter=";")
-    assert cells(source_of(path, sep=";", encoding="utf-8")) == ROWS
+    assert cells(make_source(path, sep=";", encoding="utf-8")) == ROWS
     with pytest.raises(UserError, match="semicolons, not as set with sep; omit"):
-        column_names(source_of(path, sep="|"))
-    assert source_of(path, sep="tab").reading.sep == "\t"
+        column_names(make_source(path, sep="|"))
+    assert make_source(path, sep="tab").reading.sep == "\t"
     path = written(tmp_path / "r.csv", [["ж", "б"], ["1", "ж"]], "cp1251", delimiter="/")
-    assert cells(source_of(path, sep="/", encoding="cp1251")) == [["ж", "б"], ["1", "ж"]]
+    assert cells(make_source(path, sep="/", encoding="cp1251")) == [["ж", "б"], ["1", "ж"]]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
 def test_without_a_header(tmp_path, encoding):
     path = written(tmp_path / "t.csv", encoding=encoding)
-    assert cells(source_of(path, header=False)) == [["column_1", "column_2", "column_3"], *ROWS]
+    assert cells(make_source(path, header=False)) == [["column_1", "column_2", "column_3"], *ROWS]
 
 
 def test_cyrillic_and_blocks(tmp_path, monkeypatch):
@@ -87,13 +87,13 @@ def test_cyrillic_and_blocks(tmp_path, monkeypatch):
     rows = [["имя", "x"], *([f"строка {k}", str(k)] for k in range(50))]
     for encoding in ("cp1251", "utf-16", "utf-8", "koi8-r"):
         path = written(tmp_path / "t.csv", rows, encoding)
-        assert cells(source_of(path, encoding=encoding)) == rows
+        assert cells(make_source(path, encoding=encoding)) == rows
 
 
 def test_damaged_text_is_no_other_encoding(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes("a,b\n1,grün\n2,schön\n".encode() + b"3,\xff\n")
-    assert source_of(path).dialect.encoding == "utf-8"
+    assert make_source(path).dialect.encoding == "utf-8"
     with pytest.raises(UserError, match="its text is not UTF-8; save it as UTF-8, or pass"):
         read_table(path)
 
@@ -110,15 +110,15 @@ def test_said_separators_cut_any_cells(tmp_path_factory, rows, sep):
     path = tmp_path_factory.mktemp("t") / "t.csv"
     rows = [["first", "second"], *map(list, rows)]
     written(path, rows, delimiter=sep, quoting=csv.QUOTE_ALL)
-    assert cells(source_of(path, sep=sep)) == rows
-    assert cells(source_of(path)) == rows  # and by looking
+    assert cells(make_source(path, sep=sep)) == rows
+    assert cells(make_source(path)) == rows  # and by looking
 
 
 def test_rows_in_memory_have_no_separator():
     import pandas as pd
 
     with pytest.raises(UserError, match="sep, header=True: these options are for reading text"):
-        source_of(pd.DataFrame({"a": [1]}), sep=";", header=True)
+        make_source(pd.DataFrame({"a": [1]}), sep=";", header=True)
 
 
 @pytest.mark.parametrize("sep", [",", ";", "\t"])

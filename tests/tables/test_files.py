@@ -15,9 +15,9 @@ import pytest
 
 from fewlabels._util.messages import UserError
 from fewlabels.tables.atomic import replacing
-from fewlabels.tables.columns.target import every_row
-from fewlabels.tables.given import source_of
-from fewlabels.tables.paths import check_output, resolved
+from fewlabels.tables.columns.target import choose_all_rows
+from fewlabels.tables.given import make_source
+from fewlabels.tables.paths import check_output, resolve_path
 from fewlabels.tables.reading.training import read_training
 from fewlabels.tables.write import table_writer
 
@@ -39,7 +39,7 @@ def test_a_link_that_leads_to_itself(rings, tmp_path):
 
     for path in rings:
         message = rf"^{re.escape(str(path))} is a link to itself; pass another file\.$"
-        for meet in (resolved, check_output, check_folder, lambda path: JsonLines(path, None)):
+        for meet in (resolve_path, check_output, check_folder, lambda path: JsonLines(path, None)):
             with pytest.raises(UserError, match=message):
                 meet(path)
     with pytest.raises(UserError, match=r"(a|b|own)\.csv is a link to itself"):
@@ -51,9 +51,9 @@ def test_links_are_followed_to_the_end(tmp_path):
     folder.mkdir()
     (tmp_path / "link").symlink_to("folder")
     (folder / "one.csv").symlink_to("two.csv")
-    assert resolved(tmp_path / "link" / ".." / "link" / "one.csv") == folder / "two.csv"
+    assert resolve_path(tmp_path / "link" / ".." / "link" / "one.csv") == folder / "two.csv"
     (folder / "two.csv").touch()
-    assert resolved(tmp_path / "link" / "one.csv") == folder / "two.csv"
+    assert resolve_path(tmp_path / "link" / "one.csv") == folder / "two.csv"
 
 
 def test_a_link_to_nowhere(tmp_path, monkeypatch):
@@ -88,7 +88,7 @@ def _first_row(tmp_path, header, note=True):
     path = tmp_path / "d.csv"
     rows = np.random.default_rng(0).normal(size=(5, header.count(",") + 1))
     path.write_text(f"{header}\n" + "\n".join(",".join(map(str, row)) for row in rows))
-    found = read_training(path).choose(every_row(5))
+    found = read_training(path).choose(choose_all_rows(5))
     said = [text for text in found.notes if "first row" in text]
     assert len(said) == note, found.notes
     return said
@@ -184,12 +184,12 @@ def test_frames_of_other_libraries():
     polars = pytest.importorskip("polars")
     column = polars.Series("c", ["x", "y", None])
     for kind in (polars.String, polars.Categorical, polars.Enum(["x", "y"])):
-        table = source_of(polars.DataFrame({"c": column.cast(kind)})).content
+        table = make_source(polars.DataFrame({"c": column.cast(kind)})).content
         taken = table.filter(pa.array([True, False, True])).column("c")
         assert taken.combine_chunks().cast(pa.string()).to_pylist() == ["x", None]
     for frame in (column, polars.DataFrame({"i": polars.Series([1], dtype=polars.Int128)})):
         with pytest.raises(UserError, match=r"can't be used as a table .*; pass a data frame"):
-            source_of(frame)
+            make_source(frame)
 
 
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a file system like /sys")

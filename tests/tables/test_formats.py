@@ -13,7 +13,7 @@ import pytest
 from fewlabels._util.extras import MissingExtra
 from fewlabels._util.messages import UserError
 from fewlabels.tables.columns.column import numbers, text
-from fewlabels.tables.given import source_of
+from fewlabels.tables.given import make_source
 from fewlabels.tables.paths import check_output
 from fewlabels.tables.reading.read import (
     column_names,
@@ -81,7 +81,7 @@ WRITERS = [write_excel, write_lines, write_sqlite, write_duckdb, write_folder]
 
 @pytest.mark.parametrize("write", WRITERS)
 def test_the_same_cells_in_every_format(tmp_path, write):
-    source = source_of(write(tmp_path))
+    source = make_source(write(tmp_path))
     table = read_table(source)
     names = column_names(source)
     assert names[: FRAME.shape[1]] == list(FRAME.columns)
@@ -101,7 +101,7 @@ def test_the_same_cells_in_every_format(tmp_path, write):
 
 
 def test_a_folder_names_a_column(tmp_path):
-    source = source_of(write_folder(tmp_path))
+    source = make_source(write_folder(tmp_path))
     assert input_format(source) == "folder"
     table = read_table(source)
     assert table.column("part").to_pylist() == [k for k in range(4) for _ in range(13 + (k < 1))]
@@ -125,17 +125,17 @@ def test_files_of_a_folder_with_other_columns(tmp_path):
 
 def test_sheets(tmp_path):
     path = write_excel(tmp_path)
-    first = source_of(path)
+    first = make_source(path)
     assert describe_reading(first) == (
         f"reading the sheet 'rows' of {path}; select another with {path}::more rows ('more rows')"
     )
-    other = source_of(f"{path}::more rows")
+    other = make_source(f"{path}::more rows")
     assert str(other) == f"{path}::more rows"
     assert describe_reading(other) == ""
     assert read_table(other).num_rows == 2  # with empty rows before it
     with pytest.raises(UserError, match="has no table 'x'; it has 'rows', 'more rows'"):
         read_table(f"{path}::x")
-    bare = source_of(path, header=False)
+    bare = make_source(path, header=False)
     assert column_names(bare)[:2] == ["column_1", "column_2"]
     assert read_table(bare).num_rows == N + 1
 
@@ -169,7 +169,7 @@ def test_a_sheet_that_is_too_large(tmp_path, monkeypatch):
     path = write_excel(tmp_path)
     monkeypatch.setenv("FEWLABELS_MEMORY", "10K")
     with pytest.raises(UserError, match=r"of memory \(its sheets\), but 0.01 MB are"):
-        read_table(source_of(path))
+        read_table(make_source(path))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_values_of_lines(tmp_path):
     (tmp_path / "d.jsonl").write_bytes(b'{"a": "\xff"}\n')
     with pytest.raises(UserError, match="text is not UTF-8"):
         read_table(tmp_path / "d.jsonl")
-    read = read_table(source_of(tmp_path / "d.jsonl", encoding="latin-1"))
+    read = read_table(make_source(tmp_path / "d.jsonl", encoding="latin-1"))
     assert read.to_pydict() == {"a": ["ÿ"]}
 
 
@@ -207,9 +207,9 @@ def test_many_small_blocks(tmp_path, monkeypatch):
     from fewlabels.tables.formats import blocks
 
     path = write_lines(tmp_path)
-    whole = read_table(source_of(path))
+    whole = read_table(make_source(path))
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 11)
-    assert read_table(source_of(path)).to_pydict() == whole.to_pydict()
+    assert read_table(make_source(path)).to_pydict() == whole.to_pydict()
 
 
 def test_tables_of_a_database(tmp_path):
@@ -259,7 +259,7 @@ def test_packages_that_are_not_installed(tmp_path, monkeypatch, write, package):
     with pytest.raises(
         MissingExtra, match=rf"reading .* needs {package}, .* pip install .*\[{extra}\]"
     ):
-        read_table(source_of(path))
+        read_table(make_source(path))
 
 
 @pytest.mark.parametrize(
@@ -276,4 +276,4 @@ def test_options_that_say_nothing(tmp_path, name, options, said):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "d.parquet")
     np.save(tmp_path / "d.npy", np.zeros((2, 2)))
     with pytest.raises(UserError, match=rf"{said} has no effect on "):
-        input_format(source_of(tmp_path / name, **options))
+        input_format(make_source(tmp_path / name, **options))

@@ -12,8 +12,12 @@ from fewlabels.labelling.rows import SessionRows
 from fewlabels.pipeline.priors import prior
 from fewlabels.tables.columns.leaks import LabelledRows, find_matrix_leaks
 from fewlabels.tables.columns.profile import collect_values
-from fewlabels.tables.columns.target import class_rows, normal_rows, positive_rows
-from fewlabels.tables.given import source_of
+from fewlabels.tables.columns.target import (
+    choose_class_rows,
+    choose_normal_rows,
+    choose_positive_rows,
+)
+from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.training import read_training
 
 N, LABELS = 600, 24
@@ -155,7 +159,7 @@ def test_every_command_leaves_them_out(rng):
     assert len(fit.predict(frame[["a", "b", "c"]])) == N  # which need not be there
     kept = fit_table(frame, "class", time_budget=0, report=False, keep="reviewer")
     assert not blamed(kept.notes) and "reviewer" in {c.name for c in kept.schema.columns}
-    rows = SessionRows(source_of(frame), "class", "0")
+    rows = SessionRows(make_source(frame), "class", "0")
     assert blamed(rows.notes) and "reviewer" not in rows.columns
     encoder = TableEncoder().fit(frame.drop(columns="class"), frame["class"].to_numpy())
     assert blamed(encoder.notes_)
@@ -167,8 +171,8 @@ def test_every_command_leaves_them_out(rng):
 @pytest.mark.parametrize("asked", ["categorical", "text"])
 def test_a_kind_keeps_no_column(asked, rng):
     """To say what a column holds is not to say that it is known in time."""
-    file = read_training(source_of(late_table(rng)), target="class", **{asked: ["reviewer"]})
-    assert blamed(file.choose(class_rows(file.labels)).notes)
+    file = read_training(make_source(late_table(rng)), target="class", **{asked: ["reviewer"]})
+    assert blamed(file.choose(choose_class_rows(file.labels)).notes)
 
 
 def test_dates(rng):
@@ -177,8 +181,8 @@ def test_dates(rng):
     frame["closed"] = np.where(frame["class"] != "", day.strftime("%Y-%m-%d"), "")
 
     def used(**options):
-        file = read_training(source_of(frame), target="class", dates=["closed"], **options)
-        return [c.name for c in file.choose(class_rows(file.labels)).schema.columns]
+        file = read_training(make_source(frame), target="class", dates=["closed"], **options)
+        return [c.name for c in file.choose(choose_class_rows(file.labels)).schema.columns]
 
     assert used() == ["a", "b", "c"]
     assert used(keep=["closed"]) == ["a", "b", "c", *(f"closed: {part}" for part in PARTS)]
@@ -191,15 +195,15 @@ def test_rows_of_one_class(rng):
     """Only labelled normal rows are learned from, and the reviewer is known for these alone."""
     frame = late_table(rng, "anomalies")
     frame["reviewer"] = np.where(frame["class"] == "good", frame["reviewer"], "")
-    file = read_training(source_of(frame), target="class")
-    assert blamed(file.choose(normal_rows(file.labels, "good")).notes)
+    file = read_training(make_source(frame), target="class")
+    assert blamed(file.choose(choose_normal_rows(file.labels, "good")).notes)
 
 
 def test_a_value_that_marks_unlabelled_rows(rng):
     frame = late_table(rng, "positives")
     frame["class"] = frame["class"].replace("", "unknown")
-    file = read_training(source_of(frame), target="class")
-    assert blamed(file.choose(positive_rows(file.labels, "bad")).notes)
+    file = read_training(make_source(frame), target="class")
+    assert blamed(file.choose(choose_positive_rows(file.labels, "bad")).notes)
 
 
 def test_a_matrix_reports_them(rng, tmp_path):
@@ -209,7 +213,7 @@ def test_a_matrix_reports_them(rng, tmp_path):
     assert list(find_matrix_leaks(X, labels)) == [2]
     np.savez(tmp_path / "m.npz", X=X, y=labels.astype(float))
     file = read_training(tmp_path / "m.npz", target="y", unlabeled="-1")
-    (note,) = (n for n in file.choose(class_rows(file.labels)).notes if WHY in n)
+    (note,) = (n for n in file.choose(choose_class_rows(file.labels)).notes if WHY in n)
     assert note.startswith("column 2 of the matrix")
 
 

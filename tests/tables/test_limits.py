@@ -282,10 +282,10 @@ def test_a_dense_matrix_is_more_when_it_is_learnt_from(tmp_path, allowed):
     path = tmp_path / "d.npy"
     np.save(path, np.zeros((1000, 1000), dtype=np.int8))
     allowed("20M")
-    from fewlabels.tables.columns.target import every_row
+    from fewlabels.tables.columns.target import choose_all_rows
 
     with pytest.raises(UserError, match="24 MB of memory"):
-        read_training(path).choose(every_row(1000))
+        read_training(path).choose(choose_all_rows(1000))
 
 
 def test_a_model_that_unpacks_to_more_than_any_has(tmp_path, allowed):

@@ -17,7 +17,7 @@ from fewlabels._util.messages import UserError
 from fewlabels.tables.columns.schema import Column, Schema
 from fewlabels.tables.models import files as models
 from fewlabels.tables.models.files import (
-    describe,
+    describe_model,
     is_model,
     load_model,
     read_metadata,
@@ -30,7 +30,7 @@ SCHEMA = Schema("dense", 2, (Column("a", "number"), Column("b", "number", decima
 
 
 def _metadata(machine="svdd"):
-    return describe(machine, {"C": 2.0}, SCHEMA, {"rows": 30})
+    return describe_model(machine, {"C": 2.0}, SCHEMA, {"rows": 30})
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_a_file_says_its_format(model):
     metadata = read_metadata(model[0])
     assert (metadata["format"], metadata["format_version"]) == ("fewlabels-model", 1)
     words = Schema("table", 1, (Column("a", "text", words=3),))
-    assert describe("s3vm", {}, words, {"classes": list("abc")})["format_version"] == 1
+    assert describe_model("s3vm", {}, words, {"classes": list("abc")})["format_version"] == 1
 
 
 def test_types_that_files_may_hold_are_those_of_this_package():

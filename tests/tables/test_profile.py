@@ -12,9 +12,9 @@ from fewlabels.tables.columns import profile
 from fewlabels.tables.columns.column import are_dates, days_since_epoch, format_day
 from fewlabels.tables.columns.notation import find_notations
 from fewlabels.tables.columns.profile import decide_columns, is_identifier_name
-from fewlabels.tables.columns.target import every_row, normal_rows
+from fewlabels.tables.columns.target import choose_all_rows, choose_normal_rows
 from fewlabels.tables.encoding.fit import fit_encoder
-from fewlabels.tables.reading.training import read_training, rows_for
+from fewlabels.tables.reading.training import read_training, select_encoder_rows
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -193,7 +193,7 @@ def table(tmp_path):
 
 
 def test_a_file_is_described(table):
-    found = read_training(table).choose(every_row(N))
+    found = read_training(table).choose(choose_all_rows(N))
     kinds = {column.name: column.kind for column in found.profile}
     assert kinds == {
         "id": "left out",
@@ -240,12 +240,12 @@ def test_codes_are_not_taken_for_numbers_that_are_not_read(write):
 def test_ranges_are_shown_without_exponents(tmp_path):
     path = tmp_path / "prices.csv"
     pd.DataFrame({"price": np.linspace(0.25, 123456.4, N)}).to_csv(path, index=False)
-    found = read_training(path).choose(every_row(N))
+    found = read_training(path).choose(choose_all_rows(N))
     assert found.profile[0].shown.startswith("0.25 to 123,456, median ")
 
 
 def test_kept_dates_are_numbers_of_days(table):
-    found = read_training(table, keep=["when", "shop_id"]).choose(every_row(N))
+    found = read_training(table, keep=["when", "shop_id"]).choose(choose_all_rows(N))
     assert found.schema.names("date") == ["when"]
     assert found.schema.names("number") == ["width", "gap", "shop_id"]
     np.testing.assert_array_equal(np.diff(found.rows["when"]), 1.0)
@@ -254,7 +254,7 @@ def test_kept_dates_are_numbers_of_days(table):
 
 
 def test_gaps_are_filled_and_marked(table):
-    found = read_training(table, drop=["state", "shop_id"]).choose(every_row(N))
+    found = read_training(table, drop=["state", "shop_id"]).choose(choose_all_rows(N))
     encoder, X, _ = fit_encoder(found.schema, found.rows, table)
     missing = found.rows["gap"].isna().to_numpy()
     assert X.shape == (N, 3)
@@ -272,7 +272,7 @@ def test_gaps_are_filled_and_marked(table):
 def test_matrices_with_gaps(tmp_path, missing, rows):
     X = np.array([[1.0, 2.0], [np.nan, 3.0], [2.0, np.nan], [5.0, 1.0]])
     np.save(tmp_path / "d.npy", X)
-    found = read_training(tmp_path / "d.npy").choose(every_row(4), missing)
+    found = read_training(tmp_path / "d.npy").choose(choose_all_rows(4), missing)
     encoder, encoded, schema = fit_encoder(found.schema, found.rows, "d")
     assert encoded.shape == (rows, 4 if missing == "impute" else 2)
     assert schema.missing == ("impute" if missing == "impute" else "refuse")
@@ -283,11 +283,11 @@ def test_matrices_with_gaps(tmp_path, missing, rows):
 
 def test_rows_of_other_classes(table):
     file = read_training(table, target="state")
-    roles = normal_rows(file.labels, "ok")
+    roles = choose_normal_rows(file.labels, "ok")
     found = file.choose(roles)
     assert found.numbers.tolist() == list(range(1, 51))
     encoder, X, schema = fit_encoder(found.schema, found.rows, table)
-    inputs, numbers = rows_for(file, schema, np.arange(50, N))
+    inputs, numbers = select_encoder_rows(file, schema, np.arange(50, N))
     np.testing.assert_array_equal(numbers, np.arange(51, N + 1))
     others = encoder.transform(inputs)
     assert others.shape == (10, X.shape[1])

@@ -7,7 +7,7 @@ from sklearn.pipeline import Pipeline
 
 from fewlabels import PUSVM
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.models.files import describe, load_model, save_model
+from fewlabels.tables.models.files import describe_model, load_model, save_model
 
 
 def _data(seed=0, sparse=False):
@@ -19,7 +19,7 @@ def _data(seed=0, sparse=False):
 
 def _save(path, machine, X, **facts):
     pipeline = Pipeline([("machine", machine)])
-    save_model(path, pipeline, describe("pusvm", {}, Schema("dense", X.shape[1]), facts))
+    save_model(path, pipeline, describe_model("pusvm", {}, Schema("dense", X.shape[1]), facts))
 
 
 @pytest.mark.parametrize(

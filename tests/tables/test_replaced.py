@@ -107,7 +107,7 @@ def test_bytes_are_of_one_version(tmp_path, monkeypatch):
 
 def test_update_replaces_no_other_model(folder, monkeypatch):
     model, other = folder / "it", folder / "b"
-    replacing_once(monkeypatch, updating, "describe", model, other)
+    replacing_once(monkeypatch, updating, "describe_model", model, other)
     code, words = run("update", model, folder / "rows.csv")
     assert code == 2 and "changed" in words and words.endswith("run the command again.")
     assert model.read_bytes() == other.read_bytes()
@@ -115,7 +115,7 @@ def test_update_replaces_no_other_model(folder, monkeypatch):
 
 
 def test_update_to_another_file_is_of_the_model_that_was_read(folder, monkeypatch):
-    replacing_once(monkeypatch, updating, "describe", folder / "it", folder / "b")
+    replacing_once(monkeypatch, updating, "describe_model", folder / "it", folder / "b")
     code, words = run("update", folder / "it", folder / "rows.csv", "-o", folder / "out")
     assert code == 0, words
     updated = load(folder / "out")
@@ -159,11 +159,11 @@ def test_header_and_numbers_of_a_matrix_are_of_one_file(tmp_path, monkeypatch):
     )
     with stored_rows(tmp_path / "it.npy") as (X, _):
         np.testing.assert_array_equal(X, A)
-        assert done and row_files.file_of(X) is None  # the name is another file's now
+        assert done and row_files.find_row_file(X) is None  # the name is another file's now
         SVDD().fit(X)
     with stored_rows(tmp_path / "it.npy") as (X, _):
         np.testing.assert_array_equal(X, B)
-        assert row_files.file_of(X) is not None
+        assert row_files.find_row_file(X) is not None
 
 
 def answers(path, target, label, rows):
@@ -184,7 +184,7 @@ def test_all_steps_of_a_fit_take_the_same_answers(tmp_path, monkeypatch, rng):
     text = pd.read_csv(tmp_path / "d.csv", dtype=str)
     answers(tmp_path / "it", "kind", None, text)
     answers(tmp_path / "other", "sort", "good", text)
-    done = replacing_once(monkeypatch, train, "source_of", tmp_path / "it", tmp_path / "other")
+    done = replacing_once(monkeypatch, train, "make_source", tmp_path / "it", tmp_path / "other")
     code, words = run(
         "fit", tmp_path / "d.csv", "--labels", tmp_path / "it", "-o", tmp_path / "m",
         "--time-budget", 0, "--no-report", "--n-jobs", 1,
@@ -335,7 +335,7 @@ def test_a_partition_of_mapped_rows_is_of_one_version(versions, monkeypatch):
 
 def test_a_piece_of_a_file_is_of_the_version_of_its_stamp(versions):
     path, A, B = versions
-    file = row_files.file_of(np.load(path, mmap_mode="r"))
+    file = row_files.find_row_file(np.load(path, mmap_mode="r"))
     read, opened = file.reader()
     np.testing.assert_array_equal(read(0, 5), A[:5])
     write_in_place(path, B)

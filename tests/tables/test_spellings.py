@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from fewlabels import fit_table, stored_rows
-from fewlabels._util.messages import UserError, meant
+from fewlabels._util.messages import UserError, suggest
 from fewlabels.tables.columns.features import find_spellings, respell
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.columns.target import every_row
+from fewlabels.tables.columns.target import choose_all_rows
 from fewlabels.tables.reading.training import read_training
 
 
@@ -37,14 +37,14 @@ def test_spellings():
 def test_categories_in_several_spellings_are_one(frame, tmp_path):
     path = tmp_path / "d.csv"
     frame.to_csv(path, index=False)
-    found = read_training(path).choose(every_row(90))
+    found = read_training(path).choose(choose_all_rows(90))
     (note,) = [note for note in found.notes if "differ only in case" in note]
     assert note.startswith("merged values that differ only in case or spaces")
     assert "'country' ('DE', 'DE ', 'de'; " in note and "'clean'" not in note
     assert found.rows["country"].tolist() == frame["clean"].tolist()
     again = Schema.from_dict(json.loads(json.dumps(found.schema.to_dict())))
     assert again == found.schema
-    apart = read_training(path, merge_case=False).choose(every_row(90))
+    apart = read_training(path, merge_case=False).choose(choose_all_rows(90))
     assert apart.rows["country"].nunique() > 3
     assert not any("differ only in case" in note for note in apart.notes)
 
@@ -82,4 +82,4 @@ def test_a_name_that_is_nearly_right(frame, tmp_path):
     with pytest.raises(UserError, match=r"'bold' \(is 'Bold' meant\?\)"):
         with stored_rows(tmp_path / "d.parquet", columns=["bold"]):
             pass
-    assert meant("a", []) == ""
+    assert suggest("a", []) == ""

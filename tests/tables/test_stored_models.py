@@ -12,7 +12,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from fewlabels.pipeline import score
 from fewlabels.tables.models.files import FORMAT_VERSION, load_model, save_model
-from fewlabels.tasks import MACHINES
+from fewlabels.tasks import METHODS
 
 FOLDER = Path(__file__).parent / "models"
 SCRIPT = SimpleNamespace(**runpy.run_path(str(FOLDER / "write.py")))
@@ -72,5 +72,5 @@ def test_there_are_files_of_every_method():
     files = {path.stem for path in FOLDER.glob("*.skops")}
     assert files == {*SCRIPT.MODELS, "table"} == ANSWERS.keys()
     methods = {method for method, _, _ in SCRIPT.MODELS.values()}
-    assert methods == {name for name, machine in MACHINES.items() if not machine.is_baseline}
+    assert methods == {name for name, machine in METHODS.items() if not machine.is_baseline}
     assert sum(path.stat().st_size for path in FOLDER.iterdir() if path.is_file()) < 120_000

@@ -5,13 +5,13 @@ import pytest
 
 from fewlabels._util.messages import UserError
 from fewlabels.tables.columns.target import (
-    class_rows,
+    choose_class_rows,
+    choose_normal_rows,
+    choose_positive_rows,
     count_labels,
-    greater_value,
-    normal_rows,
-    positive_rows,
+    find_greater_value,
     refuse_misspelt,
-    target_text,
+    target_as_text,
 )
 from fewlabels.tables.names import misspelling
 
@@ -31,15 +31,15 @@ def test_counts():
 
 
 def test_numbers_as_a_user_would_type_them():
-    assert target_text(np.array([1.0, 0.5, np.nan])).tolist() == ["1", "0.5", ""]
-    assert target_text(np.array([True, False])).tolist() == ["True", "False"]
+    assert target_as_text(np.array([1.0, 0.5, np.nan])).tolist() == ["1", "0.5", ""]
+    assert target_as_text(np.array([True, False])).tolist() == ["True", "False"]
 
 
 # -- one class ---------------------------------------------------------------------------
 
 
 def test_one_value_and_blanks():
-    keep, y, facts, notes, needed = normal_rows(_labels("a", "", "a", "NA"))
+    keep, y, facts, notes, needed = choose_normal_rows(_labels("a", "", "a", "NA"))
     assert keep.tolist() == [True, False, True, False]
     assert y is None
     assert facts == {"normal": "a"}
@@ -49,8 +49,8 @@ def test_one_value_and_blanks():
 
 def test_several_values_need_a_choice():
     with pytest.raises(UserError, match=r"2 values: 'a' \(2\), 'b' \(1\); pass.*normal=VALUE"):
-        normal_rows(_labels("a", "b", "a"))
-    roles = normal_rows(_labels("a", "b", ""), "a")
+        choose_normal_rows(_labels("a", "b", "a"))
+    roles = choose_normal_rows(_labels("a", "b", ""), "a")
     assert roles.keep.tolist() == [True, False, False]
     assert roles.notes == [
         "1 row of other classes ('b') not used for training",
@@ -59,18 +59,18 @@ def test_several_values_need_a_choice():
 
 
 def test_normal_value_matches_as_number():
-    assert normal_rows(_labels("1.0", "2", "1"), "1").keep.tolist() == [True, False, True]
+    assert choose_normal_rows(_labels("1.0", "2", "1"), "1").keep.tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("normal", [None, "a"])
 def test_blank_target(normal):
     with pytest.raises(UserError, match="blank in every row"):
-        normal_rows(_labels("", "NA"), normal)
+        choose_normal_rows(_labels("", "NA"), normal)
 
 
 def test_no_normal_row():
     with pytest.raises(UserError, match=r"normal value 'c'.*'a' \(1\)"):
-        normal_rows(_labels("a"), "c")
+        choose_normal_rows(_labels("a"), "c")
 
 
 # -- positive and unlabelled rows -----------------------------------------------------------
@@ -91,7 +91,7 @@ def test_no_normal_row():
     ],
 )
 def test_positive_rows(values, positive, y, name, mark):
-    roles = positive_rows(_labels(*values), positive)
+    roles = choose_positive_rows(_labels(*values), positive)
     assert roles.keep.all()
     assert roles.y.tolist() == y
     assert roles.y.dtype == np.int8
@@ -125,15 +125,15 @@ def test_positive_rows(values, positive, y, name, mark):
 )
 def test_hopeless_labels(values, positive, message):
     with pytest.raises(UserError, match=message):
-        positive_rows(_labels(*values), positive)
+        choose_positive_rows(_labels(*values), positive)
 
 
 def test_greater_value():
-    assert greater_value(_labels("5", "5", "7")) == 1
-    assert greater_value(_labels("True", "False")) == 0
-    assert greater_value(_labels("yes", "no")) is None
-    assert greater_value(_labels("1", "2", "3")) is None
-    assert greater_value(_labels("1")) is None
+    assert find_greater_value(_labels("5", "5", "7")) == 1
+    assert find_greater_value(_labels("True", "False")) == 0
+    assert find_greater_value(_labels("yes", "no")) is None
+    assert find_greater_value(_labels("1", "2", "3")) is None
+    assert find_greater_value(_labels("1")) is None
 
 
 # -- typing errors -------------------------------------------------------------------------
@@ -185,10 +185,10 @@ def test_a_misspelt_value_makes_no_class():
     with pytest.raises(UserError, match=said):
         refuse_misspelt(labels)
     # Who names the task is told, and served.
-    assert "'yess' (row 31) is probably" in class_rows(labels).facts["misspelt"]
-    assert "'yess' (row 31) is probably" in normal_rows(labels, "yes").facts["misspelt"]
+    assert "'yess' (row 31) is probably" in choose_class_rows(labels).facts["misspelt"]
+    assert "'yess' (row 31) is probably" in choose_normal_rows(labels, "yes").facts["misspelt"]
     with pytest.raises(UserError, match=r"correct the values \('yess' \(row 31\) is probably"):
-        positive_rows(labels, "yes")
+        choose_positive_rows(labels, "yes")
     with pytest.raises(UserError, match=r"'noo' .* a misspelt 'no'"):
         refuse_misspelt(_labels(*["yes"] * 3, *["no"] * 20, "noo").with_mark("no"))
 
@@ -203,7 +203,7 @@ def test_a_misspelt_value_makes_no_class():
 def test_values_that_may_be_misspelt_are_named(values):
     labels = _labels(*values, "")
     refuse_misspelt(labels)
-    doubt = class_rows(labels).facts["misspelt"]
+    doubt = choose_class_rows(labels).facts["misspelt"]
     assert "a misspelt 'yes' (30 rows); it counts as another value until corrected" in doubt
 
 
@@ -213,4 +213,4 @@ def test_values_that_may_be_misspelt_are_named(values):
 def test_frequent_values_are_not_misspelt(values):
     labels = _labels(*values, "")
     refuse_misspelt(labels)
-    assert not labels.misspelt and "misspelt" not in class_rows(labels).facts
+    assert not labels.misspelt and "misspelt" not in choose_class_rows(labels).facts

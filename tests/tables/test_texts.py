@@ -10,10 +10,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from fewlabels._util.messages import UserError, as_arguments
 from fewlabels.kernels.width import total_variance
 from fewlabels.tables.columns.schema import Column, Schema
-from fewlabels.tables.columns.target import every_row
+from fewlabels.tables.columns.target import choose_all_rows
 from fewlabels.tables.encoding.fit import fit_encoder, text_columns, text_encoders, weigh_texts
 from fewlabels.tables.encoding.texts import CHARACTERS, WORDS, TextEncoder, choose_unit
-from fewlabels.tables.given import source_of
+from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.training import read_training
 
 RNG = np.random.default_rng(0)
@@ -89,8 +89,8 @@ def _table(n=60):
 
 
 def _encoded(frame, **options):
-    file = read_training(source_of(frame), **options)
-    found = file.choose(every_row(file.n_rows))
+    file = read_training(make_source(frame), **options)
+    found = file.choose(choose_all_rows(file.n_rows))
     return found, *fit_encoder(found.schema, found.rows, "d")
 
 
@@ -134,15 +134,15 @@ def test_what_is_asked_of_columns():
     numbers = frame.assign(code=[f"{k % 7}" for k in range(len(frame))])
     assert "code" in _encoded(numbers, text=["code"])[3].names("text")
     with pytest.raises(UserError, match=r"drop and text both name the column 'name'"):
-        read_training(source_of(names), drop=["name"], text=["name"])
+        read_training(make_source(names), drop=["name"], text=["name"])
     with pytest.raises(UserError, match=r"text and target both name the column 'town'"):
-        read_training(source_of(names), text=["town"], target="town")
+        read_training(make_source(names), text=["town"], target="town")
     with pytest.raises(UserError, match="has no column 'nam'"):
-        read_training(source_of(names), text=["nam"])
+        read_training(make_source(names), text=["nam"])
     with pytest.raises(UserError, match="Column 'name' of the data frame is blank"):
         _encoded(names.assign(name=""), text=["name"])
     with pytest.raises(UserError, match="text, dates, groups and categorical need column names"):
-        read_training(source_of(np.zeros((3, 2))), text=["x"])
+        read_training(make_source(np.zeros((3, 2))), text=["x"])
 
 
 def test_schemas_of_texts_travel():

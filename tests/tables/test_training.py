@@ -8,7 +8,11 @@ import pytest
 from fewlabels._util.messages import UserError, as_arguments
 from fewlabels.tables.columns.features import infer_schema, select_table_features
 from fewlabels.tables.columns.tally import Tally
-from fewlabels.tables.columns.target import every_row, normal_rows, positive_rows
+from fewlabels.tables.columns.target import (
+    choose_all_rows,
+    choose_normal_rows,
+    choose_positive_rows,
+)
 from fewlabels.tables.encoding.fit import fit_encoder
 from fewlabels.tables.reading.training import read_training
 
@@ -17,8 +21,8 @@ def _normal_rows(path, normal=None, missing="refuse", **options):
     """What a machine of one class learns from."""
     file = read_training(path, **options)
     if file.labels is None:
-        return file.choose(every_row(file.n_rows), missing)
-    return file.choose(normal_rows(file.labels, normal), missing)
+        return file.choose(choose_all_rows(file.n_rows), missing)
+    return file.choose(choose_normal_rows(file.labels, normal), missing)
 
 
 def _schema(**columns):
@@ -137,7 +141,7 @@ def test_labels_stay_with_their_rows(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,t\n1,x\n,x\n3,\n4,x\n,\n6,\n")
     file = read_training(path, target="t")
-    roles = positive_rows(file.labels)
+    roles = choose_positive_rows(file.labels)
     with pytest.raises(UserError, match="2 values in 1 column"):
         file.choose(roles, "refuse")
     found = file.choose(roles, missing="skip")
@@ -154,4 +158,4 @@ def test_missing_numbers_may_leave_one_kind_of_rows(tmp_path, text, what):
     path.write_text("a,t\n" + text)
     file = read_training(path, target="t")
     with pytest.raises(UserError, match=f"No row .* missing numbers is {what}; fill in the"):
-        file.choose(positive_rows(file.labels), missing="skip")
+        file.choose(choose_positive_rows(file.labels), missing="skip")

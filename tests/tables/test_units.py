@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewlabels import TableEncoder, fit_table
-from fewlabels.data.units import common_unit, why_feature_table
+from fewlabels.data.units import common_unit, explain_feature_table
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -139,9 +139,9 @@ def test_small_columns_count_as_much_as_large_ones(rng):
 
 
 def test_why_a_table_is_one_of_features(rng):
-    assert "different units" in why_feature_table(measured(rng))
-    assert "0 or 1" in why_feature_table(codes(rng))
-    assert why_feature_table(pixels(rng)) is None
+    assert "different units" in explain_feature_table(measured(rng))
+    assert "0 or 1" in explain_feature_table(codes(rng))
+    assert explain_feature_table(pixels(rng)) is None
 
 
 def test_blank_texts_have_no_length(rng):

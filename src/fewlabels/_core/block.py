@@ -147,7 +147,7 @@ def add_products(rows: FloatArray, change: FloatArray, g: FloatArray) -> FloatAr
     return g
 
 
-def nearest(far: FloatArray, wanted: IntArray) -> None:
+def select_nearest(far: FloatArray, wanted: IntArray) -> None:
     """Let ``wanted`` be the rows that are least ``far`` from the worst violation, best first."""
     n = far.size
     lib.fl_nearest(n, f64(far, n), i64_out(wanted, wanted.size), wanted.size)

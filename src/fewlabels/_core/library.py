@@ -55,7 +55,7 @@ def _read_constants() -> dict[str, Any]:
     return found
 
 
-def prototypes() -> Iterator[tuple[str, CType | None, list[CType | None]]]:
+def read_prototypes() -> Iterator[tuple[str, CType | None, list[CType | None]]]:
     """Yield name, result and argument types of every function in the header."""
     for result, name, arguments in _PROTOTYPE.findall(_read_header()):
         words = [word.strip() for word in arguments.split(",")]
@@ -67,20 +67,20 @@ def _argument_type(declared: str) -> CType | None:
     return ctypes.c_void_p if "*" in declared else _TYPES[declared.split()[0]]
 
 
-def library_path(level: str) -> Path:
+def get_library_path(level: str) -> Path:
     return _FOLDER / f"fewlabels-{level}{_SUFFIX}"
 
 
 def open_library(level: str) -> ctypes.CDLL:
     """Return the library for an instruction level, with its functions declared."""
     try:
-        library = ctypes.CDLL(str(library_path(level)))
+        library = ctypes.CDLL(str(get_library_path(level)))
     except OSError as error:
         raise ImportError(
             f"The compiled core of fewlabels could not be loaded for {level}: {error}. "
             "Reinstall fewlabels; from a checkout, run `pip install -e .`."
         ) from error
-    for name, result, arguments in prototypes():
+    for name, result, arguments in read_prototypes():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     if library.fl_version() != VERSION:
@@ -103,7 +103,7 @@ def _load() -> tuple[ctypes.CDLL, str]:
                 f"choose one of {', '.join(built)}."
             )
         return open_library(forced), forced
-    lowest = _X86[0] if library_path(_X86[0]).exists() else "baseline"
+    lowest = _X86[0] if get_library_path(_X86[0]).exists() else "baseline"
     library = open_library(lowest)
     best = library.fl_level()
     if best > 2:

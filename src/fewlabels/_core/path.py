@@ -65,7 +65,7 @@ NONE = CONSTANTS["EVENT_NONE"]  # nothing within the limit
 FAR = CONSTANTS["FAR"]
 
 
-def segment_end(region: int, direction: int) -> int:
+def find_segment_end(region: int, direction: int) -> int:
     """Return the line of F with the end of a segment."""
     return lib.fl_path_segment_end(region, direction)
 
@@ -114,11 +114,11 @@ class Lines:
         """Turn the penalty in the lines from ``first`` on into the one of the other sign."""
         lib.fl_path_mirror(*self._at, i, first)
 
-    def next_breakpoint(self, i: int) -> int:
+    def find_next_breakpoint(self, i: int) -> int:
         """Return the line of F with the next breakpoint of a moving row."""
         return lib.fl_path_next_breakpoint(*self._at, i)
 
-    def beside(self, i: int, direction: int) -> int:
+    def find_adjacent_region(self, i: int, direction: int) -> int:
         """Return the region that a row at a breakpoint enters in a direction."""
         return lib.fl_path_beside(*self._at, i, direction)
 
@@ -131,7 +131,7 @@ class Lines:
         lib.fl_path_place(*self._at, n, i64(rows, n), tol, tol_inside, i64_out(found, n))
         return found
 
-    def adopt(self, rows: IntArray) -> IntArray:
+    def hold_at_breakpoints(self, rows: IntArray) -> IntArray:
         """Hold rows at breakpoints, and return FREE or MOVING for rows to be freed or placed."""
         n = rows.size
         found = np.empty(n, np.int64)
@@ -198,13 +198,13 @@ class Lines:
         n = free.size
         lib.fl_path_subtract_slope_rates(*self._at, n, i64(free, n), left, f64_out(out, n))
 
-    def size_of_step(self, used: IntArray, corner: float) -> tuple[float, float]:
+    def measure_step(self, used: IntArray, corner: float) -> tuple[float, float]:
         """Return sum and maximum that the rounding of a direction is relative to."""
         sizes = self._reals
         lib.fl_path_size_of_step(*self._at, *self._rows(used), corner, sizes)
         return sizes[0], sizes[1]
 
-    def next_event(
+    def find_next_event(
         self,
         n: int,
         used: IntArray,
@@ -221,7 +221,7 @@ class Lines:
         )
         return eta, event[0], event[1]
 
-    def first_end(self, rows: IntArray) -> tuple[float, int, int]:
+    def find_first_end(self, rows: IntArray) -> tuple[float, int, int]:
         """Return the first end of a segment along D: length of the step, row, line of F."""
         event = self._integers
         eta = lib.fl_path_first_end(*self._at, rows.size, i64(rows, rows.size), event)

@@ -104,7 +104,7 @@ def gap(
     return result.value
 
 
-def settle(
+def set_to_minimiser(
     penalty: Pieces,
     ridge: FloatArray,
     multiplier: float,

@@ -21,10 +21,10 @@ class Deadline:
 
     def __reduce__(self) -> tuple[type[Deadline], tuple[float | None]]:
         # Clocks of other machines show other times.
-        return Deadline, (self.left() if self.is_near else None,)
+        return Deadline, (self.left() if self.has_end else None,)
 
     @property
-    def is_near(self) -> bool:
+    def has_end(self) -> bool:
         """Return whether there is an end at all."""
         return math.isfinite(self._end)
 
@@ -38,7 +38,7 @@ class Deadline:
 
     def part(self, share: float) -> Deadline:
         """Return a deadline after this share of the seconds left, which shares its cuts."""
-        part = Deadline(share * self.left() if self.is_near else None)
+        part = Deadline(share * self.left() if self.has_end else None)
         part.cut = self.cut
         return part
 

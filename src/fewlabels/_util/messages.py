@@ -123,17 +123,17 @@ def render(message: str | BaseException, words: Callable[[Reference], str | None
     return "".join(shown)
 
 
-def rendered(value: Any, words: Callable[[str], str]) -> Any:
+def render_all(value: Any, words: Callable[[str], str]) -> Any:
     """Apply ``words`` to all texts of a value made of dicts, lists and dataclasses."""
     if isinstance(value, str):
         return words(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return dataclasses.replace(value, **rendered(fields, words))
+        return dataclasses.replace(value, **render_all(fields, words))
     if isinstance(value, dict):
-        return {key: rendered(one, words) for key, one in value.items()}
+        return {key: render_all(one, words) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        parts = [rendered(part, words) for part in value]
+        parts = [render_all(part, words) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 
@@ -175,7 +175,7 @@ def listing(names: Iterable[object], limit: int = 8) -> str:
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
-def meant(name: object, names: Iterable[str]) -> str:
+def suggest(name: object, names: Iterable[str]) -> str:
     """Return a question that suggests the most similar name; "" if none is similar."""
     folded: dict[str, str] = {}
     for known in names:

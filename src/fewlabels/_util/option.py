@@ -174,7 +174,7 @@ def options_of_schema(schema: type[DataclassInstance]) -> dict[str, Option]:
     return {name: known[name].metadata["option"] for name in order}
 
 
-def explained(option: Option) -> str:
+def help_text(option: Option) -> str:
     """Return the help of an option, and what happens if it isn't given."""
     return f"{option.help} (default: {option.unset})" if option.unset else option.help
 

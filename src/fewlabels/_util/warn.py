@@ -19,7 +19,7 @@ _thread = threading.local()
 
 
 @contextmanager
-def kept() -> Iterator[list[tuple[str, type[Warning]]]]:
+def collect_warnings() -> Iterator[list[tuple[str, type[Warning]]]]:
     """Collect what this thread would warn of in a list."""
     before, _thread.collected = getattr(_thread, "collected", None), []
     try:

@@ -14,9 +14,9 @@ from .._typing import (
     RandomStateLike,
     VectorLike,
 )
-from ..data.labels.arrays import with_missing
+from ..data.labels.arrays import split_missing
 from ..querying import Strategy
-from ..querying.base import Question, decisions_of, shares_of
+from ..querying.base import Question, class_probabilities, decisions_of
 from ..semi_supervised.s3vm import S3VM
 
 try:
@@ -33,7 +33,7 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
 
     Parameters
     ----------
-    machine : S3VM, default=None
+    model : S3VM, default=None
         The model, not fitted; its ``unlabeled`` is set. None is ``S3VM(balance=False)``: labels
         of rows that were requested say nothing of the classes' shares.
     classes, missing_label, cost_matrix, random_state
@@ -41,13 +41,13 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
 
     Attributes
     ----------
-    machine_ : S3VM or None
+    model_ : S3VM or None
         The model of the labels so far; None before there are two classes of them.
     """
 
     def __init__(
         self,
-        machine: S3VM | None = None,
+        model: S3VM | None = None,
         classes: VectorLike | None = None,
         missing_label: object = np.nan,
         cost_matrix: FloatArray | None = None,
@@ -55,7 +55,7 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
     ) -> None:
         _require_skactiveml()
         super().__init__(classes, missing_label, cost_matrix, random_state)
-        self.machine = machine
+        self.model = model
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit the model.
@@ -73,11 +73,11 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
         X, y, sample_weight = self._validate_data(X, y, sample_weight)
         labeled = is_labeled(y, missing_label=-1)
         codes = np.where(labeled, y, -1).astype(int)
-        self.machine_ = None
+        self.model_ = None
         if len(np.unique(codes[labeled])) > 1:
-            machine = S3VM(balance=False) if self.machine is None else self.machine
-            parameters = {**machine.get_params(), "unlabeled": -1}
-            self.machine_ = S3VM(**parameters).fit(X, codes, sample_weight)
+            model = S3VM(balance=False) if self.model is None else self.model
+            parameters = {**model.get_params(), "unlabeled": -1}
+            self.model_ = S3VM(**parameters).fit(X, codes, sample_weight)
         return self
 
     def predict_proba(self, X: AnyArray) -> FloatArray:
@@ -89,9 +89,9 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
             Rows.
         """
         n, shares = len(X), np.zeros((len(X), len(self.classes_)))
-        if self.machine_ is None:
+        if self.model_ is None:
             return np.full((n, len(self.classes_)), 1.0 / len(self.classes_))
-        shares[:, self.machine_.classes_] = shares_of(self.machine_.decision_function(X))
+        shares[:, self.model_.classes_] = class_probabilities(self.model_.decision_function(X))
         return shares
 
 
@@ -140,19 +140,19 @@ class QueryStrategy(SingleAnnotatorPoolQueryStrategy or object):  # type: ignore
         _X_candidates, mapping = self._transform_candidates(candidates, X, y)
         if mapping is None:
             raise ValueError("candidates must be positions of rows of X.")
-        clf = getattr(clf, "machine_", None) or clf
+        clf = getattr(clf, "model_", None) or clf
         return self.strategy.query(
             X, y, clf, mapping, batch_size=batch_size, return_utilities=return_utilities
         )
 
 
-class Theirs(Strategy):
+class SkactivemlAdapter(Strategy):
     """A strategy of scikit-activeml where this library takes one of its own.
 
     Parameters
     ----------
     strategy : SingleAnnotatorPoolQueryStrategy
-        Theirs, with ``missing_label=nan``; those that ask for ``clf`` get the one passed.
+        SkactivemlAdapter, with ``missing_label=nan``; those that ask for ``clf`` get the one passed.
     missing_label : scalar, default=nan
         Value of y that marks rows without a label, besides missing ones.
     random_state : int, RandomState or None, default=None
@@ -206,12 +206,12 @@ class _FittedClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        return shares_of(decisions_of(self.question.clf, X))
+        return class_probabilities(decisions_of(self.question.clf, X))
 
 
 def _mark_unlabelled(y: VectorLike, mark: object) -> VectorLike:
     """Mark texts without a label, also where another value than the mark is no label."""
-    values, missing = with_missing(y, mark)
+    values, missing = split_missing(y, mark)
     if not missing.any() or not (mark is None or isinstance(mark, str)):
         return y
     values = values.astype(object)

@@ -88,7 +88,7 @@ class ClassFunctions:
             row_map = None
             if self.float64 is not None:
                 dtype = np.float64 if self.float64 else np.float32
-                row_map = RowMap.restored(self.kernel, self.center, dtype)
+                row_map = RowMap.restore(self.kernel, self.center, dtype)
             value = Expansion(
                 self.kernel,
                 self.vectors,

@@ -21,11 +21,11 @@ from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
 from ..kernels import kind_of
 from ..rows.row_store import read_indices
-from .locking import consistent, lock_of, one_at_a_time
+from .locking import consistent, exclusive, lock_of
 from .solution import Solution
 from .status import warn_of_rounding
 from .training_rows import RowStream, TrainingRows
-from .versioned_cache import Late
+from .versioned_cache import VersionedCache
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -33,24 +33,24 @@ P = ParamSpec("P")
 
 def solution_attr(name: str) -> property:
     """Return an attribute that has one of the values in the model's ``Solution``."""
-    return property(lambda model: getattr(model._found, name))
+    return property(lambda model: getattr(model._solution_now, name))
 
 
 def native_attr(name: str) -> property:
     """Return such an attribute for an array, as one of the library that the rows came from."""
-    return property(lambda model: model._to_native(getattr(model._found, name)))
+    return property(lambda model: model._to_native(getattr(model._solution_now, name)))
 
 
 class FittedEstimator(BaseEstimator):
     """An estimator whose fit leaves a ``Solution``, which its attributes show.
 
-    Whatever else follows from a fit is kept in ``_late``, by name, and computed when asked for.
+    Whatever else follows from a fit is kept in ``_cache``, by name, and computed when asked for.
     Threads may use one model together: what that takes is in ``locking.py``.
 
     One that can be updated also hands a stream of its rows (``base/stream.py``) to
-    ``_hold``. The stream does nothing until the first operation. ``_read_new``
+    ``_attach_stream``. The stream does nothing until the first operation. ``_read_new_rows``
     returns the arguments of ``stream.add`` for rows that users pass, and
-    ``_describe`` the ``Solution`` for the stream's present state.
+    ``_describe_solution`` the ``Solution`` for the stream's present state.
     """
 
     # What estimators declare, and a fit sets.
@@ -61,7 +61,7 @@ class FittedEstimator(BaseEstimator):
     # Of the call that is on its way.
     _deadline = ENDLESS
     # What a fit has left, and what has been computed from it; None before the first.
-    _late: Late | None = None
+    _cache: VersionedCache | None = None
     # Parameters that must be as at the fit for an operation, and what they were.
     _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
     _fixed: dict = {}  # noqa: RUF012
@@ -70,29 +70,31 @@ class FittedEstimator(BaseEstimator):
     # The ``ArrayBackend`` of the rows of the fit, if they computed where they are.
     _backend: Any = None
     # The ``Solution`` where the stream stands, and arguments to add rows to it.
-    _describe: Any = None
-    _read_new: Any = None
+    _describe_solution: Any = None
+    _read_new_rows: Any = None
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._late is not None
+        return self._cache is not None
 
     def _check_is_fitted(self) -> None:
         """Refuse a model that isn't fitted: scikit-learn's check, which is slow where one is."""
-        if self._late is None:
+        if self._cache is None:
             check_is_fitted(self)
 
     @property
-    def _values(self) -> Late:
+    def _fitted_values(self) -> VersionedCache:
         """The values that a fit has left."""
-        assert self._late is not None
-        return self._late
+        assert self._cache is not None
+        return self._cache
 
-    def _keep(self, solution: Solution, **values: object) -> None:
+    def _store_solution(self, solution: Solution, **values: object) -> None:
         """Store a ``Solution``, which attributes then show, and other values known so far."""
         values = {"solution": solution, **values}
-        self._late = Late({name: (self._version, value) for name, value in values.items()})
+        self._cache = VersionedCache(
+            {name: (self._version, value) for name, value in values.items()}
+        )
 
-    def _hold(self, stream: RowStream | None) -> None:
+    def _attach_stream(self, stream: RowStream | None) -> None:
         """Store the stream of the training rows, or none (None)."""
         self._stream = stream
         if self._backend is not None:
@@ -106,18 +108,18 @@ class FittedEstimator(BaseEstimator):
         """Number of the present rows: another one when rows have changed."""
         return 0 if self._stream is None else self._stream.version
 
-    def _computed(self, name: str, make: Callable[[], T]) -> T:
+    def _get_value(self, name: str, make: Callable[[], T]) -> T:
         """Return a value for the present rows; one thread computes it, if need be."""
         with lock_of(self):
             self._check_is_fitted()
-            return self._values.get(name, self._version, make)
+            return self._fitted_values.get(name, self._version, make)
 
     @property
-    def _found(self) -> Solution:
+    def _solution_now(self) -> Solution:
         """The model's ``Solution``, as of now."""
-        late = self._late
-        found = None if late is None else late.known("solution", self._version)
-        return self._computed("solution", self._describe) if found is None else found
+        late = self._cache
+        found = None if late is None else late.peek("solution", self._version)
+        return self._get_value("solution", self._describe_solution) if found is None else found
 
     function_ = solution_attr("function")
     support_ = native_attr("support")
@@ -127,9 +129,11 @@ class FittedEstimator(BaseEstimator):
     objective_ = solution_attr("objective")
     duality_gap_ = solution_attr("duality_gap")
 
-    fit_status_ = property(lambda self: 0 if self._found.converged else 1)
-    support_vectors_ = property(lambda self: self._to_native(self._found.function.support_vectors))
-    dual_coef_ = property(lambda self: self._to_native(self._found.function.dual_coef))
+    fit_status_ = property(lambda self: 0 if self._solution_now.converged else 1)
+    support_vectors_ = property(
+        lambda self: self._to_native(self._solution_now.function.support_vectors)
+    )
+    dual_coef_ = property(lambda self: self._to_native(self._solution_now.function.dual_coef))
 
     # -- calls that change the model ------------------------------------------------------------
 
@@ -151,24 +155,24 @@ class FittedEstimator(BaseEstimator):
         return result
 
     @contextmanager
-    def _fitted_or_not(self, *, interrupted: bool = False) -> Iterator[None]:
+    def _discard_on_error(self, *, interrupted: bool = False) -> Iterator[None]:
         """Leave no model where the body raises; after Ctrl-C only if so ``interrupted``."""
         try:
             yield
         except BaseException as error:
             if interrupted or isinstance(error, Exception):
-                self._hold(None)
-                self._late = None
+                self._attach_stream(None)
+                self._cache = None
             raise
 
     # -- rows that come and go ------------------------------------------------------------------
 
-    _is_updatable = property(lambda self: self._read_new is not None)
+    _is_updatable = property(lambda self: self._read_new_rows is not None)
 
-    def _catch_up(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
+    def _run_stream(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
         """Let the stream follow its rows, and return whether it has."""
         done = stream.run(max_steps)
-        rough = stream.lost_to_rounding()
+        rough = stream.rounding_violation()
         if rough:
             warn_of_rounding(name, rough)
         return done
@@ -217,7 +221,7 @@ class FittedEstimator(BaseEstimator):
         self._stream.tol = self.tol
         return self._stream
 
-    def _follow(
+    def _run_update(
         self,
         name: str,
         stream: RowStream,
@@ -228,7 +232,7 @@ class FittedEstimator(BaseEstimator):
         try:
             if change is not None:
                 change()
-            done = self._catch_up(stream, name, max_steps)
+            done = self._run_stream(stream, name, max_steps)
         finally:
             self.shape_fit_ = (len(stream), self.n_features_in_)
         if not done:
@@ -246,8 +250,8 @@ class FittedEstimator(BaseEstimator):
         stream: Any = self._ready_stream()
         n = len(stream)
         chosen = np.arange(n) if indices is None else read_indices(indices, n)
-        stream.check_one_left_out(stream.rows.places[chosen])
-        self._follow("resume", stream)
+        stream.check_removable(stream.rows.places[chosen])
+        self._run_update("resume", stream)
         return stream, stream.rows.places[chosen]
 
     def _add(
@@ -259,11 +263,11 @@ class FittedEstimator(BaseEstimator):
     ) -> Self:
         """Add rows to a fitted model, for ``partial_fit``."""
         stream = self._ready_stream()
-        new = self._read_new(X, y, sample_weight, *more)
-        return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
+        new = self._read_new_rows(X, y, sample_weight, *more)
+        return self._run_update("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
     @available_if(attrgetter("_is_updatable"))
-    @one_at_a_time
+    @exclusive
     def forget(self, indices: npt.ArrayLike) -> Self:
         """Remove training rows, as if they had never been there.
 
@@ -276,14 +280,14 @@ class FittedEstimator(BaseEstimator):
         chosen = read_indices(indices, len(stream))
         options = self._removal_options(chosen)
         change = partial(stream.remove, chosen, **options)
-        return self._follow("forget", stream, self.max_steps, change)
+        return self._run_update("forget", stream, self.max_steps, change)
 
     def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
         """Return further arguments of ``stream.remove``."""
         return {}
 
     @available_if(attrgetter("_is_updatable"))
-    @one_at_a_time
+    @exclusive
     def resume(self, max_steps: int | None = None) -> Self:
         """Continue with operations that ``max_steps`` or ``max_time`` cut short.
 
@@ -297,10 +301,10 @@ class FittedEstimator(BaseEstimator):
             isinstance(max_steps, int | np.integer) and max_steps >= 1
         ):
             raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
-        return self._follow("resume", stream, max_steps)
+        return self._run_update("resume", stream, max_steps)
 
     @available_if(attrgetter("_is_updatable"))
-    @one_at_a_time
+    @exclusive
     def release_rows(self) -> Self:
         """Drop the training rows: pickles become smaller, and updates impossible.
 
@@ -312,7 +316,7 @@ class FittedEstimator(BaseEstimator):
             raise ValueError("an update is unfinished; call resume() before release_rows().")
         values = self._values_to_keep()
         self._stream = None
-        self._keep(**values)
+        self._store_solution(**values)
         return self
 
     # -- what others get ------------------------------------------------------------------------
@@ -345,19 +349,22 @@ class FittedEstimator(BaseEstimator):
             values = self._values_to_keep()
             state = {name: v for name, v in super().__getstate__().items() if name != "_deadline"}
         other = type(self).__new__(type(self))
-        late = Late({name: (0, value) for name, value in values.items()})
-        BaseEstimator.__setstate__(other, {**state, "_stream": None, "_late": late})
+        late = VersionedCache({name: (0, value) for name, value in values.items()})
+        BaseEstimator.__setstate__(other, {**state, "_stream": None, "_cache": late})
         return other
 
-    def _remembered(self) -> Iterable[str]:
-        """Names of values in ``_late``, besides the solution, that have to stay when rows go."""
+    def _cached_names_to_keep(self) -> Iterable[str]:
+        """Names of values in ``_cache``, besides the solution, that have to stay when rows go."""
         return []
 
     def _values_to_keep(self) -> dict[str, Any]:
         """Values by name that cannot be computed without the stream as it is now."""
-        known = {name: self._values.known(name, self._version) for name in self._remembered()}
+        known = {
+            name: self._fitted_values.peek(name, self._version)
+            for name in self._cached_names_to_keep()
+        }
         known = {name: value for name, value in known.items() if value is not None}
-        return {**known, "solution": self._found}
+        return {**known, "solution": self._solution_now}
 
     # -- saving ----------------------------------------------------------------------------------
 
@@ -369,23 +376,23 @@ class FittedEstimator(BaseEstimator):
     def _state(self) -> dict[str, Any]:
         state = super().__getstate__()
         state = {name: v for name, v in state.items() if name not in ("_backend", "_deadline")}
-        if self._late is not None:
-            state["_late"] = self._cache_to_save()
+        if self._cache is not None:
+            state["_cache"] = self._cache_to_save()
         if self._stream is not None:
             state["_stream"] = self._stream.snapshot()
         return state
 
-    def _cache_to_save(self) -> Late:
+    def _cache_to_save(self) -> VersionedCache:
         """Without support vectors among the training rows: no row is held twice."""
         if self._stream is None:
-            return self._values.copy()
+            return self._fitted_values.copy()
         solution = self._values_to_keep()["solution"]
-        return self._values.with_value("solution", solution.without_vectors())
+        return self._fitted_values.with_value("solution", solution.without_vectors())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if self._stream is None or self._late is None:
+        if self._stream is None or self._cache is None:
             return
-        solution = self._late.known("solution", self._version)
+        solution = self._cache.peek("solution", self._version)
         with_vectors = solution.with_vectors(self._stream.training_rows().X)
-        self._late.put("solution", self._version, with_vectors)
+        self._cache.store("solution", self._version, with_vectors)

@@ -12,7 +12,7 @@ from .._typing import FloatArray, RowMatrix, VectorLike
 from .._util.threads import resolve_n_jobs
 from ..kernels import center_of, centered
 from ..kernels.operators import Expansion, RowMap
-from ..kernels.operators.expansion import continued
+from ..kernels.operators.expansion import extend_tail
 
 # Share of the threshold's level below which sums of a similarity go on in log scale.
 TAIL = 1e-12
@@ -76,11 +76,11 @@ class Function:
         (kernel,) = self.kernels
         return kernel
 
-    def in_base(self) -> Function:
+    def to_base_kernel(self) -> Function:
         """Return the function without its term of K(x, x), under a deformed kernel's base."""
         if self.on_points is None:
             return self
-        rows, coef = self.kernel.expanded(self.vectors, self.coef[0], self.on_points)
+        rows, coef = self.kernel.expand(self.vectors, self.coef[0], self.on_points)
         return replace(
             self,
             kernels=(self.kernel.plain,),
@@ -125,7 +125,7 @@ class Function:
             value += self.bias
         far = np.flatnonzero(value < self.tail) if self.tail else ()
         if len(far):
-            value[far] = continued(value[far], self.tail, self._log_sums(X[far], value[far]))
+            value[far] = extend_tail(value[far], self.tail, self._log_sums(X[far], value[far]))
         value[np.abs(value - self.boundary) <= self.rounding] = self.boundary
         return value
 
@@ -137,7 +137,7 @@ class Function:
         kernel, coef, row_map = self.kernels[k], self.coef[k], None
         if self.float64 is not None and kernel.is_mapped:
             dtype = np.float64 if self.float64 else np.float32
-            row_map = RowMap.restored(kernel, self.center, dtype)
+            row_map = RowMap.restore(kernel, self.center, dtype)
         expansion = Expansion(
             kernel,
             self.vectors,

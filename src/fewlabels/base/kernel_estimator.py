@@ -15,24 +15,24 @@ from .._util.threads import resolve_n_jobs
 from ..kernels import (
     KERNEL_TYPES,
     KERNELS,
-    MAPPED_OUTSIDE,
+    MAPPED_OUT_OF_CORE,
     Kernel,
     Polynomial,
     kind_of,
+    list_kinds,
     make_kernel,
-    one_of,
 )
 from ..kernels.base import distinct_kernels
-from ..kernels.width import rule_for
+from ..kernels.width import choose_gamma_rule
 from ..rows.device import backend_of
 from ..rows.device.backend import plain_rows
 from ..rows.device.source import ArraySource
 from ..rows.device.values import values_at
-from ..rows.files import FileSource, RowFile, file_of
+from ..rows.files import FileSource, RowFile, find_row_file
 from ..rows.mapped import MappedFiles
 from ..rows.memory import MemorySource
 from ..rows.source import RowSource, ShardedSource
-from ..rows.validation import check_rows, check_values, fit_rows, plain_number, weight_of_all
+from ..rows.validation import check_rows, check_values, fit_rows, read_weights, to_python_number
 from ..solvers import Result, Settings
 from .class_functions import ClassFunctions
 from .fitted_estimator import FittedEstimator
@@ -60,25 +60,25 @@ COMMON: dict = {
 }
 
 
-class Outside(NamedTuple):
+class OutOfCoreSupport(NamedTuple):
     """The parameters that an estimator supports where its rows are not in memory."""
 
     parameters: Mapping = {}
     only_with: Mapping = {}
-    kernels: tuple = MAPPED_OUTSIDE
+    kernels: tuple = MAPPED_OUT_OF_CORE
     arrays: bool = True  # whether arrays of other libraries are taken
 
 
-class KernelMachine(FittedEstimator):
+class KernelEstimator(FittedEstimator):
     """An estimator with a kernel: it takes rows from a source and has its problem solved.
 
     ``fit`` of an estimator gets the ``RowSource`` (``_source``), states its problem over it and
-    has it solved. It hands a ``Solution``, or its own kind of it, to ``_keep``. One that
-    can be updated also hands a stream to ``_hold``. A fit sets ``gamma_``, and
+    has it solved. It hands a ``Solution``, or its own kind of it, to ``_store_solution``. One that
+    can be updated also hands a stream to ``_attach_stream``. A fit sets ``gamma_``, and
     ``_deformed`` to a kernel that is made of its rows or labels.
     """
 
-    _outside = Outside()
+    _out_of_core = OutOfCoreSupport()
     # What estimators declare.
     gamma: Any
     degree: Any
@@ -113,7 +113,7 @@ class KernelMachine(FittedEstimator):
         self.gamma_ = 0.0
         kind = kind_of(self._effective_kernel)
         if "gamma" in kind.takes:
-            self.gamma_ = rows.gamma(rule_for(kind, self.gamma))
+            self.gamma_ = rows.gamma(choose_gamma_rule(kind, self.gamma))
         if kind.learns == "labels":
             return None
         self._deformed = None
@@ -145,20 +145,24 @@ class KernelMachine(FittedEstimator):
 
     # -- fitting -------------------------------------------------------------------------------
 
-    def _needs_memory(self, source: ShardedSource | type[ShardedSource]) -> str | None:
+    def _reason_for_memory(self, source: ShardedSource | type[ShardedSource]) -> str | None:
         """Return why the model needs its rows in memory, in one sentence; None if it doesn't."""
-        are, instead, kind = source.are, source.instead, kind_of(self.kernel)
-        if not isinstance(self.kernel, str) or kind not in MAPPED_OUTSIDE:
-            return f"{are} take {one_of(MAPPED_OUTSIDE)}"
-        if kind not in self._outside.kernels:
-            return f"{type(self).__name__} with {are} takes {one_of(self._outside.kernels)}"
+        description, alternative, kind = (
+            source.description,
+            source.alternative,
+            kind_of(self.kernel),
+        )
+        if not isinstance(self.kernel, str) or kind not in MAPPED_OUT_OF_CORE:
+            return f"{description} take {list_kinds(MAPPED_OUT_OF_CORE)}"
+        if kind not in self._out_of_core.kernels:
+            return f"{type(self).__name__} with {description} takes {list_kinds(self._out_of_core.kernels)}"
         if kind is Polynomial and self.coef0 < 0.0:
-            return f"{are} take kernel='poly' with coef0 >= 0 only"
-        for name, allowed in self._outside.parameters.items():
-            value, other = getattr(self, name), self._outside.only_with.get(name)
+            return f"{description} take kernel='poly' with coef0 >= 0 only"
+        for name, allowed in self._out_of_core.parameters.items():
+            value, other = getattr(self, name), self._out_of_core.only_with.get(name)
             counts = other is None or getattr(self, other) is not None
             if counts and isinstance(value, str) and value not in allowed:
-                return f"{name}={value!r} needs {instead}; {name}={allowed[0]!r} does not"
+                return f"{name}={value!r} needs {alternative}; {name}={allowed[0]!r} does not"
         return None
 
     def _source(
@@ -183,7 +187,7 @@ class KernelMachine(FittedEstimator):
             source = self._out_of_core_source(X, sample_weight)
         if source is None:
             return fit_rows(self, X, sample_weight, anomalies)
-        self._check_possible(source, anomalies)
+        self._check_source(source, anomalies)
         self.n_features_in_ = source.shape[1]
         return source
 
@@ -193,32 +197,32 @@ class KernelMachine(FittedEstimator):
         """The ``ShardedSource`` of rows that stay where they are; None for all others."""
         backend = backend_of(X)
         if backend is not None:
-            if not self._outside.arrays:
+            if not self._out_of_core.arrays:
                 raise ValueError(f"{type(self).__name__} takes NumPy rows, not rows of {backend}.")
             if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
-            rows, weight = plain_rows(backend, X), weight_of_all(sample_weight, X)
+            rows, weight = plain_rows(backend, X), read_weights(sample_weight, X)
             return ArraySource(backend, rows, weight, resolve_n_jobs(self.n_jobs))
-        file = file_of(X)
-        if file is None or self._may_hold(file) or self._needs_memory(ShardedSource):
+        file = find_row_file(X)
+        if file is None or self._fits_in_cache(file) or self._reason_for_memory(ShardedSource):
             return None
-        weight, jobs = weight_of_all(sample_weight, X), resolve_n_jobs(self.n_jobs)
+        weight, jobs = read_weights(sample_weight, X), resolve_n_jobs(self.n_jobs)
         return FileSource(file, weight, n_jobs=jobs, cache_size=self._cache_bytes)
 
-    def _may_hold(self, file: RowFile) -> bool:
+    def _fits_in_cache(self, file: RowFile) -> bool:
         """Return whether rows of a file fit ``cache_size``."""
         return file.n_bytes <= self._cache_bytes
 
-    def _check_possible(self, source: ShardedSource, anomalies: VectorLike | None = None) -> None:
+    def _check_source(self, source: ShardedSource, anomalies: VectorLike | None = None) -> None:
         """Refuse a source that lacks what the model needs, or ``anomalies``."""
         if anomalies is not None:
             raise ValueError(
-                f"{source.are} don't take confirmed anomalies (anomalies=...); pass "
-                f"{source.instead}, or fit without anomalies."
+                f"{source.description} don't take confirmed anomalies (anomalies=...); pass "
+                f"{source.alternative}, or fit without anomalies."
             )
-        missing = self._needs_memory(source)
+        missing = self._reason_for_memory(source)
         if missing is not None:
-            raise ValueError(f"{missing}: change that, or pass {source.instead}.")
+            raise ValueError(f"{missing}: change that, or pass {source.alternative}.")
 
     def _settings(self, tol: float, rtol: float, callback: Callback | None) -> Settings:
         """Return the settings of the engine."""
@@ -233,7 +237,7 @@ class KernelMachine(FittedEstimator):
         )
 
     # An int may be too large for a float.
-    _cache_bytes = property(lambda self: 1e6 * min(plain_number(self.cache_size), 1e300))
+    _cache_bytes = property(lambda self: 1e6 * min(to_python_number(self.cache_size), 1e300))
 
     def _reporter(self, callback: Callback | None) -> Callback | None:
         return reporter(type(self).__name__, callback, self.verbose)
@@ -248,7 +252,7 @@ class KernelMachine(FittedEstimator):
         """Return checked rows, as the function takes them."""
         self._check_is_fitted()
         # The last function says the kind of rows, however old: an update need not know more.
-        function = (self._values.last("solution") or self._found).function
+        function = (self._fitted_values.latest("solution") or self._solution_now).function
         X = check_rows(self, X, reset=False)
         if function.kernels[0].is_matrix and X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
@@ -272,8 +276,8 @@ class KernelMachine(FittedEstimator):
         """
         if isinstance(X, ShardedSource):
             return X
-        file = file_of(X)
-        if file is None or self._may_hold(file):
+        file = find_row_file(X)
+        if file is None or self._fits_in_cache(file):
             return None
         return FileSource(file, n_shards=max(1, -(-file.shape[0] // _ROWS_PER_PIECE)))
 
@@ -281,7 +285,11 @@ class KernelMachine(FittedEstimator):
         """Return a call that evaluates the present function at rows, where their arrays are."""
         backend = backend_of(X)
         with lock_of(self):
-            function, name, width = self._found.function, type(self).__name__, self.n_features_in_
+            function, name, width = (
+                self._solution_now.function,
+                type(self).__name__,
+                self.n_features_in_,
+            )
             source = self._source_to_score(X) if backend is None else None
             if backend is None and source is None:
                 files = MappedFiles(X)

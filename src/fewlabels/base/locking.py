@@ -47,7 +47,7 @@ class _Trainable(Protocol):
     def _validate_params(self) -> None:
         """Check the parameters."""
 
-    def _fitted_or_not(self) -> AbstractContextManager[None]:
+    def _discard_on_error(self) -> AbstractContextManager[None]:
         """Leave no model where the body raises."""
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -127,8 +127,8 @@ def _after_fork_in_child() -> None:
     for model, lock in list(_known_locks()):
         if not any(lock is one for one in mine):
             _LOCKS[model] = _Lost(type(model).__name__)
-            if getattr(model, "_late", None) is not None:
-                model._late = None  # which is read without a lock
+            if getattr(model, "_cache", None) is not None:
+                model._cache = None  # which is read without a lock
     _release(mine)
     _Forks.held, _Forks.over, _NEW_LOCK = {}, threading.Event(), threading.RLock()
 
@@ -168,7 +168,7 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def snapshot_of(model: T) -> T:
+def take_snapshot(model: T) -> T:
     """A fitted model, or a pipeline that ends in one, as it is now: updates don't change it."""
     from sklearn.pipeline import Pipeline  # which takes its time
 
@@ -176,13 +176,13 @@ def snapshot_of(model: T) -> T:
     if isinstance(fitted, Pipeline):
         *before, (name, last) = fitted.steps
         fitted = copy(fitted)
-        fitted.steps = [*before, (name, snapshot_of(last))]
+        fitted.steps = [*before, (name, take_snapshot(last))]
         return fitted
     is_ours = hasattr(fitted, "snapshot") and fitted.__sklearn_is_fitted__()
     return fitted.snapshot() if is_ours else fitted
 
 
-def one_at_a_time(
+def exclusive(
     method: Callable[Concatenate[Trained, P], T],
 ) -> Callable[Concatenate[Trained, P], T]:
     """A method that changes its model: other threads wait, those that read it too."""
@@ -207,11 +207,11 @@ def consistent(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M
 
 
 def fitting(method: Callable[Concatenate[Trained, P], T]) -> Callable[Concatenate[Trained, P], T]:
-    """A method that fits: as ``one_at_a_time``, once parameters have been checked.
+    """A method that fits: as ``exclusive``, once parameters have been checked.
 
     Rows of a mapped file are refused if somebody writes into it meanwhile.
     """
-    alone: Callable[..., T] = one_at_a_time(method)
+    alone: Callable[..., T] = exclusive(method)
     is_update = method.__name__ == "partial_fit"
 
     @wraps(method)
@@ -229,7 +229,7 @@ def fitting(method: Callable[Concatenate[Trained, P], T]) -> Callable[Concatenat
             named = {name: held(value) for name, value in kwargs.items()}
             files.check()
             return alone(model, *copies, **named)
-        with lock_of(model), model._fitted_or_not(), files.checked():
+        with lock_of(model), model._discard_on_error(), files.checked():
             return alone(model, *args, **kwargs)
 
     return checked

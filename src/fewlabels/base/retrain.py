@@ -11,9 +11,9 @@ from .._util.deadline import Deadline
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
-from ..problem.dual import curvature_missing
+from ..problem.dual import find_missing_curvature
 from ..problem.formulation import Formulation
-from ..rows.row_store import BREAKDOWNS, AnomalyMarks, HeldRows, SavedStream, reached
+from ..rows.row_store import BREAKDOWNS, AnomalyMarks, RowStore, SavedStream, measure_violation
 from ..solvers import Result, Status, solve_decomposition
 from ..solvers.path import PathFollower
 from ..solvers.run import certify
@@ -28,7 +28,7 @@ _MAX_ROWS_TO_SOLVE_FIRST = 1024
 _MAX_ROUNDS = 3
 
 
-def solve_from_start(
+def solve_near_start(
     problem: DualProblem,
     start: FloatArray,
     gradient: FloatArray | None,
@@ -103,7 +103,7 @@ class RetrainedStream(SavedStream):
     formulation: Formulation
     kernel: Kernel
     shift: FloatArray | None
-    rows: HeldRows
+    rows: RowStore
     marks: AnomalyMarks
     path: PathFollower | None
     # Places of the rows on the path, and which row of the path each is: None before the first.
@@ -133,7 +133,7 @@ class RetrainedStream(SavedStream):
         """Return how much the rows at places weigh together."""
         raise NotImplementedError
 
-    def _notice(self) -> None:
+    def _sync_membership(self) -> None:
         """Note which rows have left the path."""
         raise NotImplementedError
 
@@ -142,7 +142,7 @@ class RetrainedStream(SavedStream):
         raise NotImplementedError
 
     @contextmanager
-    def judging_kernel(self) -> Iterator[None]:
+    def explain_breakdowns(self) -> Iterator[None]:
         """Refuse a kernel under which a path breaks down because it isn't an inner product."""
         try:
             yield
@@ -159,13 +159,13 @@ class RetrainedStream(SavedStream):
 
     def _has_curvature(self) -> bool:
         gram = self._gram(self.on_path)
-        return not np.isnan(curvature_missing(gram, np.zeros(gram.n)))
+        return not np.isnan(find_missing_curvature(gram, np.zeros(gram.n)))
 
     def _retrain(self) -> bool:
         """Solve near the last solution, and return whether that gave an exact one."""
         gradient, self._gradient = self._gradient, self._gradient[:0]
         if self.path is not None:
-            self._notice()
+            self._sync_membership()
             gradient = (self.path.h + self.path.multiplier)[self.of]
             gradient /= self.formulation.unit(self.mass)
         self._discard_path()
@@ -175,7 +175,7 @@ class RetrainedStream(SavedStream):
         start = known / self.formulation.unit(self.mass)
         self.done = False
         self.version += 1
-        result = solve_from_start(
+        result = solve_near_start(
             problem,
             start,
             gradient if len(gradient) == len(places) else None,
@@ -191,7 +191,7 @@ class RetrainedStream(SavedStream):
 
     def _current_problem(self) -> tuple[IntArray, DualProblem]:
         """Return the places of the rows that belong on a path, and the problem over them."""
-        self.marks.turn(self.on_path[:0])
+        self.marks.follow_current(self.on_path[:0])
         places = np.flatnonzero(self._rows_for_path())
         return places, self.stated.problem(self._gram(places), self.marks.at(places))
 
@@ -199,20 +199,20 @@ class RetrainedStream(SavedStream):
         self, places: IntArray, problem: DualProblem, result: Result, finished: bool = True
     ) -> None:
         """Store the Result over the rows at some places as the solution, and start of a path."""
-        self._gradient, self._trained = result.gradient, reached(problem, result)
+        self._gradient, self._last_violation = result.gradient, measure_violation(problem, result)
         self.on_path, self.mass, self.stale = places, self._total_weight(places), False
         self._start = (
-            self.rows.spread(places, result.a) * self.formulation.unit(self.mass),
+            self.rows.scatter(places, result.a) * self.formulation.unit(self.mass),
             self.formulation.path_multiplier(result.multiplier, self.mass),
         )
         entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
         self._history_before = [*self._history_before, {**entry, "finished": finished}]
         self._steps_before += result.n_iter
 
-    def _reached(self) -> tuple[float, float]:
+    def _violation_now(self) -> tuple[float, float]:
         path = self.path
         if path is None:
-            return self._trained
+            return self._last_violation
         unit = self.formulation.unit(self.mass)
         if not self.is_relative and path.resolution <= self.tol * unit:
             return 0.0, 0.0

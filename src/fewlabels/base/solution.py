@@ -120,7 +120,7 @@ def score_limits(
     return {"boundary": boundary, "rounding": rounding, "tail": tail}
 
 
-def run_by(
+def describe_run(
     support: IntArray,
     counts: Sequence[int] | IntArray,
     n_iter: int,
@@ -161,7 +161,7 @@ def typical_terms(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) -> N
     return np.abs(coef[used]) * norms * float(np.median(norms))
 
 
-def rounding_of(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) -> float:
+def estimate_rounding(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) -> float:
     """Return what counts as zero among the sums of ``typical_terms``."""
     return ROUNDING * float(typical_terms(diagonal, coef).sum())
 
@@ -171,7 +171,7 @@ def largest_diagonal(gram: GramOperator) -> float:
     return float(np.abs(gram.diagonal()).max(initial=0.0))
 
 
-def function_of(
+def make_function(
     kernel: Kernel | tuple[Kernel, ...],
     gram: GramOperator,
     X: RowMatrix,

@@ -9,11 +9,17 @@ from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
 from ..kernels import Kernel, centered
 from ..kernels.operators import GramOperator, make_gram
-from ..kernels.operators.equal_rows import Copies, row_keys
+from ..kernels.operators.equal_rows import DuplicateRows, row_keys
 from ..problem import DualProblem, RowPenalties
 from ..problem.formulation import Formulation, Rows
 from ..problem.penalty import group_sums
-from ..rows.row_store import BREAKDOWNS, AnomalyMarks, HeldRows, caught_up, weight_in_training
+from ..rows.row_store import (
+    BREAKDOWNS,
+    AnomalyMarks,
+    RowStore,
+    run_until_current,
+    weight_in_training,
+)
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
 from .retrain import RetrainedStream, solve_to_rounding
@@ -35,7 +41,7 @@ class ConvexStream(RetrainedStream):
     The rows change at once; the path may lag behind when its steps are limited. Until the first
     operation there is no path, and the solution is the one that the stream was given.
 
-    ``rows`` are HeldRows with "weight". Where they have a mark "calibrates", marked rows keep
+    ``rows`` are RowStore with "weight". Where they have a mark "calibrates", marked rows keep
     their weight but take no part; for the mark "anomaly" see ``AnomalyMarks``. ``start`` are the
     variables of all rows and the multiplier of the model's solution, which took
     ``n_steps`` and has a ``history``; ``shift`` is taken from all rows before the kernel sees
@@ -50,7 +56,7 @@ class ConvexStream(RetrainedStream):
         self,
         formulation: Formulation,
         kernel: Kernel,
-        rows: HeldRows,
+        rows: RowStore,
         start: tuple[FloatArray, float],
         *,
         shift: FloatArray | None = None,
@@ -128,9 +134,9 @@ class ConvexStream(RetrainedStream):
     def _check_left(self, left: BoolArray, calibrates: BoolArray | None) -> None:
         """Refuse to keep only the rows in the mask ``left``, where these leave no model."""
         left = left if calibrates is None else left & ~calibrates
-        self.formulation.check_left(self.rows.at(left))
+        self.formulation.check_remaining(self.rows.at(left))
 
-    def check_one_left_out(self, places: IntArray) -> None:
+    def check_removable(self, places: IntArray) -> None:
         """Refuse to leave out a row without which there is no model."""
         self._prepare()
         for kind in self.kinds():
@@ -148,10 +154,10 @@ class ConvexStream(RetrainedStream):
     def add(self, X: RowMatrix, anomaly: BoolArray | None = None, **values: AnyArray) -> IntArray:
         """Add rows with their numbers, "weight" among them, and perhaps marks; their places."""
         self._prepare()
-        values |= self.marks.of_new(row_keys(X), anomaly)
+        values |= self.marks.values_of_new(row_keys(X), anomaly)
         if self.formulation.needs_diagonal:
             values["diagonal"] = self._diagonal(X)
-        self.formulation = self.formulation.joined_by(values)
+        self.formulation = self.formulation.with_new_rows(values)
         self.version += 1
         return self.rows.append(X, **values)
 
@@ -192,7 +198,7 @@ class ConvexStream(RetrainedStream):
             moved = rows.places[switching]
             calibrates[moved] = ~calibrates[moved]
         left = rows.alive if calibrates is None else rows.alive & ~calibrates
-        self.formulation.check_left(rows.at(left) | {"anomaly": marks[left]})
+        self.formulation.check_remaining(rows.at(left) | {"anomaly": marks[left]})
         self.version += 1
         self._is_far = self.done and (self.path is None or self._is_path_long(places, anomaly))
         rows["anomaly"] = marks
@@ -216,11 +222,11 @@ class ConvexStream(RetrainedStream):
             return True
         before = self._start, self._steps_before, self._history_before
         is_first = self.path is None and self.done
-        is_first = is_first and not self.marks.turning(self.on_path).any()
+        is_first = is_first and not self.marks.mask_of_changed_marks(self.on_path).any()
         is_first = is_first and np.array_equal(np.flatnonzero(self._rows_for_path()), self.on_path)
         self.done = False
         try:
-            with self.judging_kernel():
+            with self.explain_breakdowns():
                 self.done = self._catch_up_or_train(max_steps)
         except BaseException as error:
             self._discard_path()
@@ -251,19 +257,19 @@ class ConvexStream(RetrainedStream):
     def _catch_up(self, max_steps: int | None) -> bool:
         if self.path is None:
             self._begin()
-        return caught_up(self._begun_path, self._next, max_steps, self.deadline)
+        return run_until_current(self._begun_path, self._next, max_steps, self.deadline)
 
     def _next(self, max_steps: int | None) -> bool | None:
         """One operation of the path; None when there is nothing to do.
 
         Rows arrive before others leave, so that every sum on the way can be reached.
         """
-        self._notice()
-        self.marks.turn(self.on_path)
+        self._sync_membership()
+        self.marks.follow_current(self.on_path)
         wanted, there = self._rows_for_path(), np.zeros(self.rows.n_places, bool)
         there[self.on_path] = True
         joining = np.flatnonzero(wanted & ~there)
-        stays = wanted[self.on_path] & ~self.marks.turning(self.on_path)
+        stays = wanted[self.on_path] & ~self.marks.mask_of_changed_marks(self.on_path)
         if len(joining):
             return self._add_rows(joining, max_steps)
         if not stays.all():
@@ -284,7 +290,7 @@ class ConvexStream(RetrainedStream):
         is_alike = here == key[joining] if len(joining) == 1 else np.isin(here, key[joining])
         alike = np.flatnonzero(is_alike)
         places = np.append(heads[alike], joining)
-        copies = Copies.among(self.rows.rows(places), key[places])
+        copies = DuplicateRows.among(self.rows.rows(places), key[places])
         first = copies.first[copies.of[len(alike) :]]
         known = first < len(alike)
         if known.any():
@@ -300,7 +306,10 @@ class ConvexStream(RetrainedStream):
             on_path, of = on_path[order], of[order]
         self.on_path, self.of = on_path, of
         mass = self._set_mass(self._total_weight(on_path))
-        penalties, total = self.penalties(self.merged(changed), mass), self.formulation.total(mass)
+        penalties, total = (
+            self.penalties(self.merge_rows(changed), mass),
+            self.formulation.total(mass),
+        )
         if known.any():
             return self._begun_path.change(changed, penalties, total=total, max_steps=max_steps)
         rows = self.kernel_rows(self.heads[changed])
@@ -316,7 +325,7 @@ class ConvexStream(RetrainedStream):
         changed, total = np.unique(self.of[~stays]), self.formulation.total(mass)
         if not is_copy.any():
             return self._begun_path.remove(changed, total=total, max_steps=max_steps)
-        penalties = self.penalties(self.merged(changed, stays), mass)
+        penalties = self.penalties(self.merge_rows(changed, stays), mass)
         return self._begun_path.change(changed, penalties, total=total, max_steps=max_steps)
 
     def _total_weight(self, places: IntArray) -> float:
@@ -330,7 +339,7 @@ class ConvexStream(RetrainedStream):
         self.mass = mass
         return mass
 
-    def _notice(self) -> None:
+    def _sync_membership(self) -> None:
         """See whether rows that were leaving have left the path, and others never joined it."""
         n = len(self._begun_path)
         stays = self.of < n
@@ -350,7 +359,7 @@ class ConvexStream(RetrainedStream):
         self.heads = np.empty(int(of.max(initial=-1)) + 1, np.int64)
         self.heads[of[::-1]] = on_path[::-1]
 
-    def merged(
+    def merge_rows(
         self, numbers: slice | IntArray = slice(None), stays: slice | BoolArray = slice(None)
     ) -> dict[str, AnyArray]:
         """Numbers of rows of the path by name, with the weights of the rows that stay together."""
@@ -365,7 +374,7 @@ class ConvexStream(RetrainedStream):
 
     def move_to(self, path: PathFollower, mass: float, max_steps: int | None = None) -> bool:
         """Move a path over the present rows to the problem of a mass."""
-        rows, penalties = np.arange(len(path)), self.penalties(self.merged(), mass)
+        rows, penalties = np.arange(len(path)), self.penalties(self.merge_rows(), mass)
         total = self.formulation.total(mass)
         return path.move(rows, penalties, total=total, max_steps=max_steps)
 
@@ -382,16 +391,16 @@ class ConvexStream(RetrainedStream):
     def _begin(self) -> None:
         """Begin the path at a solution, and make that exact."""
         self._gradient = self._gradient[:0]
-        self.marks.turn(self.on_path[:0])
+        self.marks.follow_current(self.on_path[:0])
         places = np.flatnonzero(self._rows_for_path())
-        copies = Copies.among(self.rows.rows(places), self.rows["key"][places])
+        copies = DuplicateRows.among(self.rows.rows(places), self.rows["key"][places])
         known, multiplier = self._start
         a = np.append(known, np.zeros(self.rows.n_places - len(known)))
         self._start = a, multiplier  # of all rows, also if this is interrupted
         self._set_path_rows(places, copies.of)
         self._leaving = self._leaving[:0]
         self.mass, self.stale = self._total_weight(places), False
-        penalties = self.penalties(self.merged(), self.mass)
+        penalties = self.penalties(self.merge_rows(), self.mass)
         a = penalties.penalty.rounded(group_sums(copies, a[places]), _BREAKPOINT_TOLERANCE)
         members = int(penalties.penalty.between(a).sum())
         if members > _MAX_BOUNDARY_ROWS:
@@ -424,7 +433,7 @@ class ConvexStream(RetrainedStream):
             return
         self._steps_before, self._history_before = self.n_steps, self.history
         if len(path):
-            self._notice()
+            self._sync_membership()
             self._start = self._all_variables(), path.multiplier
         self.path = None
 
@@ -435,14 +444,14 @@ class ConvexStream(RetrainedStream):
             rows = self.marks.at(self.on_path)
             penalties = self.penalties(rows, self.mass)
             if penalties.ridge.any():
-                return a[of] * (rows["weight"] / self.merged()["weight"][of])
+                return a[of] * (rows["weight"] / self.merge_rows()["weight"][of])
             first = np.searchsorted(self.on_path, self.heads)
-            return penalties.penalty.shared_out(a, Copies(of, first))
+            return penalties.penalty.share_out(a, DuplicateRows(of, first))
         return a[of]
 
     def _all_variables(self) -> FloatArray:
         """The variables at all places."""
-        return self.rows.spread(self.on_path, self._variables())
+        return self.rows.scatter(self.on_path, self._variables())
 
     # Of the start and of all paths since.
 
@@ -461,7 +470,7 @@ class ConvexStream(RetrainedStream):
         self._prepare()
         path, unit = self.path, self.formulation.unit(self.mass)
         if path is not None:
-            self._notice()
+            self._sync_membership()
         gram = self._gram(self.on_path) if gram is None else gram
         problem = self.stated.problem(gram, self.marks.at(self.on_path))
         a = self._start[0][self.on_path] if path is None else self._variables()
@@ -472,4 +481,4 @@ class ConvexStream(RetrainedStream):
             gradient = self._gradient
         else:
             gradient = problem.gradient(a)
-        return problem, self.certified(problem, a, gradient)
+        return problem, self.certify_solution(problem, a, gradient)

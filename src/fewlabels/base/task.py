@@ -113,7 +113,7 @@ class Task(ABC):
         return [one.estimator for one in self.methods.values() if not one.is_baseline]
 
     @abstractmethod
-    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
+    def is_suitable(self, counts: Sequence[int], n_blank: int) -> bool:
         """Return whether a target suits this task, from its rows by class and without a class."""
 
     def class_names(self, training: Mapping[str, Any]) -> dict[int, str | None]:
@@ -132,7 +132,7 @@ class Task(ABC):
         """Words of its reports for people who meet them the first time, with what they mean."""
         return [*self.terms, *_COMMON_TERMS]
 
-    def shown(self, score: float) -> str:
+    def format_score(self, score: float) -> str:
         """Return a score in words."""
         return f"{score:.3f}"
 

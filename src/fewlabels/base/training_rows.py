@@ -5,7 +5,7 @@ from typing import Any, Protocol, Self
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import Deadline
-from ..rows.row_store import HeldRows
+from ..rows.row_store import RowStore
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class RowStream(Protocol):
 
     version: int
     done: bool
-    rows: HeldRows
+    rows: RowStore
     cache_size: float
     n_jobs: int
     deadline: Deadline
@@ -48,7 +48,7 @@ class RowStream(Protocol):
     def training_rows(self) -> TrainingRows:
         """Return the rows that are there."""
 
-    def lost_to_rounding(self) -> float:
+    def rounding_violation(self) -> float:
         """Return the violation that rounding leaves, 0 for none."""
 
     def snapshot(self) -> Self:

@@ -15,7 +15,7 @@ from ..calibration.curve import ClassCurves, Curve, TwoSidedCurve, class_of
 from ..rows.device import backend_of
 from ..rows.device.backend import ArrayBackend
 from .class_functions import ClassFunctions
-from .kernel_estimator import KernelMachine
+from .kernel_estimator import KernelEstimator
 from .locking import consistent, lock_of
 
 ProbabilityCurve: TypeAlias = Curve | TwoSidedCurve | ClassCurves
@@ -24,7 +24,7 @@ ProbabilityCurve: TypeAlias = Curve | TwoSidedCurve | ClassCurves
 PROBABILITY = [StrOptions({"sigmoid", "isotonic"}), None]
 
 
-class TwoClassMachine(ClassifierMixin, KernelMachine):
+class TwoClassEstimator(ClassifierMixin, KernelEstimator):
     """A model with ``classes_``; a subclass fits the curve that ``probability`` asks for."""
 
     # Groups of training rows, while a curve is fitted that leaves them out together.
@@ -35,7 +35,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         tags.classifier_tags.multi_class = False
         return tags
 
-    coef_ = property(KernelMachine._weights)
+    coef_ = property(KernelEstimator._weights)
 
     @property
     def intercept_(self) -> Any:
@@ -123,7 +123,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         """
         self._check_is_fitted()
         self._has_probabilities()
-        return self._computed(self._curve_name, self._fit_curve)
+        return self._get_value(self._curve_name, self._fit_curve)
 
     @consistent
     def curve_within(
@@ -147,7 +147,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
     def has_curve_(self) -> bool:
         """Whether probabilities are requested, and known without training again."""
         self._check_is_fitted()
-        is_known = self._values.known(self._curve_name, self._version) is not None
+        is_known = self._fitted_values.peek(self._curve_name, self._version) is not None
         return self.probability is not None and is_known
 
     @available_if(methodcaller("_has_probabilities"))

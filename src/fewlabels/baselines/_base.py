@@ -27,7 +27,7 @@ ScoreFunction: TypeAlias = Callable[[RowMatrix], FloatArray]
 _ROW_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
-def fitted_quietly(estimator: E, *data: Any) -> E:
+def fit_quietly(estimator: E, *data: Any) -> E:
     """The estimator, fitted without its warnings of steps that ended and bags that hold all."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -20,9 +20,9 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, OneClassSVM
 
 from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RandomStateLike, RowMatrix
-from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
-from ..rows.neighbors import rank_of_neighbor
-from ..tasks import machine_class
+from ..rows.grouped_folds import WholeGroups, group_rows, kinds_of_groups, take_groups
+from ..rows.neighbors import neighbor_rank
+from ..tasks import estimator_class
 
 _NEIGHBOR_RANK = 10
 # Settings that a forest is tuned over: rows in a leaf, columns per split.
@@ -56,7 +56,7 @@ class RootNeighborDistance(NeighborDistance):
 
     def fit(self, X: RowMatrix, y: object = None) -> Self:
         """Hold the rows."""
-        self.n_neighbors = rank_of_neighbor(X.shape[0]) if X.shape[0] > 1 else 1
+        self.n_neighbors = neighbor_rank(X.shape[0]) if X.shape[0] > 1 else 1
         return super().fit(X)
 
 
@@ -103,7 +103,7 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
         self.classes_, place = np.unique(y[known], return_inverse=True)
         codes = np.full(len(y), -1)
         codes[known] = place
-        groups = take_groups(groups_of(X, codes), known)
+        groups = take_groups(group_rows(X, codes), known)
         of_groups = kinds_of_groups(place, groups)
         fewest = int(np.bincount(of_groups, minlength=len(self.classes_)).min())
         candidates = [
@@ -270,7 +270,9 @@ def _make_methods(specs: dict[str, BaselineSpec], seed: RandomStateLike) -> list
     ]
 
 
-def beside(model: Any, methods: list[ComparedMethod], **settings: Any) -> list[ComparedMethod]:
+def methods_to_compare(
+    model: Any, methods: list[ComparedMethod], **settings: Any
+) -> list[ComparedMethod]:
     """The methods to compare: the model first, then others than itself.
 
     A simple method is compared with the task's usual estimator too, which gets the ``settings``.
@@ -281,7 +283,7 @@ def beside(model: Any, methods: list[ComparedMethod], **settings: Any) -> list[C
         return [ComparedMethod(type(model).__name__, model), *methods]
     others = [method for method in methods if method.machine != model.method]
     usual = model.task.usual
-    rival = machine_class(usual)(**settings)
+    rival = estimator_class(usual)(**settings)
     usual_method = ComparedMethod(type(rival).__name__, rival, machine=usual)
     return [ComparedMethod(model.title, model), usual_method, *others]
 
@@ -308,7 +310,7 @@ def semi_supervised_methods(seed: RandomStateLike) -> list[ComparedMethod]:
     return [majority, *_make_methods(SEMI_SUPERVISED_METHODS, seed)]
 
 
-def decision_of(estimator: Any, X: MatrixLike) -> FloatArray:
+def compute_decision(estimator: Any, X: MatrixLike) -> FloatArray:
     """Decisions of a classifier, greater for its second class, or one for each of several."""
     if hasattr(estimator, "decision_function"):
         return np.asarray(estimator.decision_function(X), dtype=float)

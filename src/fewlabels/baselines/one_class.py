@@ -14,8 +14,8 @@ from ..base.locking import consistent
 from ..calibration.conformal import TIE, Conformal
 from ..calibration.cross_fitting import left_out_scores
 from ..one_class.task import ONE_CLASS
-from ..rows.grouped_folds import WholeGroups, count_once, groups_of
-from ._base import Baseline, fitted_quietly
+from ..rows.grouped_folds import WholeGroups, count_once, group_rows
+from ._base import Baseline, fit_quietly
 from .methods import ONE_CLASS_METHODS
 from .values import DistanceScore, make_score_function
 
@@ -108,8 +108,8 @@ class OneClassBaseline(OutlierMixin, Baseline):
                 )
             )
         estimator, X = self._make_estimator(), self._check_training_rows(X)
-        function = make_score_function(fitted_quietly(estimator, X), X)
-        groups = groups_of(X)
+        function = make_score_function(fit_quietly(estimator, X), X)
+        groups = group_rows(X)
         once = count_once(np.arange(X.shape[0]), np.zeros(X.shape[0]), groups)
         if isinstance(function, DistanceScore):
             scores = function.left_out()
@@ -118,9 +118,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
             scores = left_out_scores(
                 X.shape[0],
                 list(WholeGroups(folds).split(np.empty(X.shape[0]), None, groups)),
-                lambda train, test: fitted_quietly(clone(estimator), X[train]).score_samples(
-                    X[test]
-                ),
+                lambda train, test: fit_quietly(clone(estimator), X[train]).score_samples(X[test]),
             )
         self._function = function
         tie = TIE * float(np.abs(scores).max(initial=0.0))

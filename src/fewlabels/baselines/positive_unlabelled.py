@@ -14,13 +14,13 @@ from ..base.locking import consistent
 from ..calibration.cross_fitting import left_out_scores
 from ..calibration.curve import Curve, class_of
 from ..calibration.fit_curves import curve_with_prior, curve_with_priors
-from ..class_prior.finding import Prior, check_prior, estimated_prior
+from ..class_prior.finding import Prior, check_prior, estimate_prior_of_rows
 from ..data.labels.positive_unlabelled import read_labels
 from ..positive_unlabelled.scores import quantile_cut
 from ..positive_unlabelled.task import POSITIVE_UNLABELLED
-from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups
-from ._base import Baseline, ScoreFunction, fitted_quietly
-from .methods import POSITIVE_UNLABELLED_METHODS, decision_of
+from ..rows.grouped_folds import WholeGroups, group_rows, kinds_of_groups
+from ._base import Baseline, ScoreFunction, fit_quietly
+from .methods import POSITIVE_UNLABELLED_METHODS, compute_decision
 from .values import ForestVotes, make_score_function
 
 _MAX_FOLDS = 5
@@ -120,7 +120,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         check_consistent_length(X, y)
         positive, self.classes_ = read_labels(y, self.pos_label)
         if self.prior == "estimate":
-            found = estimated_prior(X, positive, self._seed(), self.n_jobs)
+            found = estimate_prior_of_rows(X, positive, self._seed(), self.n_jobs)
         else:
             found = Prior(float(self.prior))
         self.prior_, self.prior_interval_, self.prior_quantiles_ = found
@@ -151,12 +151,12 @@ class PUBaseline(ClassifierMixin, Baseline):
         self, estimator: Any, X: RowMatrix, positive: BoolArray
     ) -> tuple[ScoreFunction, FloatArray]:
         """The function, and values of the rows by fits without them."""
-        y, groups = positive.astype(int), groups_of(X, positive.astype(int) - 1)
+        y, groups = positive.astype(int), group_rows(X, positive.astype(int) - 1)
         of_groups = kinds_of_groups(positive, groups)
         fewest = int(min(of_groups.sum(), (~of_groups).sum()))
         if hasattr(estimator, "oob_score"):
             estimator.set_params(oob_score=True)
-        function = make_score_function(fitted_quietly(estimator, X, y), X)
+        function = make_score_function(fit_quietly(estimator, X, y), X)
         if isinstance(function, ForestVotes):
             held_out = estimator.oob_decision_function_[:, 1]
             missing = ~np.isfinite(held_out)  # rows that are in all bags
@@ -167,8 +167,8 @@ class PUBaseline(ClassifierMixin, Baseline):
         held_out = left_out_scores(
             len(y),
             list(WholeGroups(folds).split(X, y, groups)),
-            lambda train, test: decision_of(
-                fitted_quietly(clone(estimator), X[train], y[train]), X[test]
+            lambda train, test: compute_decision(
+                fit_quietly(clone(estimator), X[train], y[train]), X[test]
             ),
         )
         return function, held_out

@@ -13,10 +13,10 @@ from ..base.locking import consistent
 from ..calibration.cross_fitting import left_out_scores
 from ..calibration.curve import ClassCurves, Curve, class_of
 from ..calibration.fit_curves import curve_of_labels, curves_of_classes
-from ..data.labels.semi_supervised import places_of, read_semi_labels
-from ..rows.grouped_folds import WholeGroups, groups_of, kinds_of_groups, take_groups
+from ..data.labels.semi_supervised import class_indices, read_semi_labels
+from ..rows.grouped_folds import WholeGroups, group_rows, kinds_of_groups, take_groups
 from ..semi_supervised.task import SEMI_SUPERVISED
-from ._base import Baseline, E, fitted_quietly
+from ._base import Baseline, E, fit_quietly
 from .methods import SEMI_SUPERVISED_METHODS
 from .values import make_score_function
 
@@ -98,7 +98,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         estimator, X = self._make_estimator(), self._check_training_rows(X)
         check_consistent_length(X, y)
         label, self.classes_, _ = read_semi_labels(y, self.unlabeled)
-        place = places_of(label, len(self.classes_))
+        place = class_indices(label, len(self.classes_))
         self._function = make_score_function(self._fit_method(estimator, X, place), X)
         places = np.where(place < 0, class_of(self._function(X)), place)
         self.transduction_ = self.classes_[places]
@@ -116,13 +116,13 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         if self._specs[self.method].trains_on == "labels":
             known = np.flatnonzero(place >= 0)
             X, place = X[known], place[known]
-        return fitted_quietly(estimator, X, place)
+        return fit_quietly(estimator, X, place)
 
     def _fit_curve(
         self, estimator: Any, X: RowMatrix, place: IntArray
     ) -> Curve | ClassCurves | None:
         known = np.flatnonzero(place >= 0)
-        groups = take_groups(groups_of(X, place.astype(np.intp, copy=False)), known)
+        groups = take_groups(group_rows(X, place.astype(np.intp, copy=False)), known)
         of_groups = kinds_of_groups(place[known], groups)
         n_classes = len(self.classes_)
         fewest = int(np.bincount(of_groups, minlength=n_classes).min())

@@ -12,7 +12,7 @@ from sklearn.semi_supervised import LabelSpreading
 from .._typing import FloatArray, RowMatrix
 from ..kernels.forest import Forest
 from ._base import ScoreFunction
-from .methods import NeighborDistance, TunedSpreading, decision_of
+from .methods import NeighborDistance, TunedSpreading, compute_decision
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class EstimatorScore:
     def __call__(self, X: RowMatrix) -> FloatArray:
         if hasattr(self.estimator, "score_samples"):
             return np.asarray(self.estimator.score_samples(X), dtype=float)
-        return decision_of(self.estimator, X)
+        return compute_decision(self.estimator, X)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ import numpy as np
 from .._typing import BoolArray, FloatArray
 
 
-def area_of(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
+def roc_area(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
     """Return the share of weighted pairs whose positive row scores higher; ties count half.
 
     It is scikit-learn's ``roc_auc_score`` without its checks, which take most of the time of a few

@@ -16,7 +16,7 @@ _LEAST = 1e-290
 DECIMALS = 1e-12
 
 
-def keys_of(X: RowMatrix) -> FloatArray:
+def row_numbers_of(X: RowMatrix) -> FloatArray:
     """Return a number for every row, the same for equal rows, in single precision or double."""
     return row_keys(X.astype(np.float64))
 

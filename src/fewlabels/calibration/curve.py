@@ -25,7 +25,7 @@ def class_of(decision: FloatArray) -> IntArray:
     return chosen.astype(np.intp)
 
 
-def agreeing(p: FloatArray, chosen: IntArray) -> FloatArray:
+def make_agree(p: FloatArray, chosen: IntArray) -> FloatArray:
     """Return probabilities in which no class is ahead of the ``chosen`` one.
 
     Rows whose chosen class leads by a thousandth stay as they are. In the others just as much is
@@ -69,7 +69,7 @@ class Curve:
     def __call__(self, decision: FloatArray) -> FloatArray:
         """Return the probabilities of the two classes, shape (n, 2)."""
         p = self._curve_value(decision)
-        return agreeing(p, class_of(decision)) if self.agrees else p
+        return make_agree(p, class_of(decision)) if self.agrees else p
 
     def _curve_value(self, decision: FloatArray) -> FloatArray:
         z = np.multiply.outer(decision, self.slope) + self.intercept
@@ -100,7 +100,7 @@ class TwoSidedCurve:
         """Return the probabilities of the two classes, shape (n, 2)."""
         logit = self.level + self.sides(decision) @ self.slopes
         p = np.column_stack([expit(-logit), expit(logit)])
-        return agreeing(p, class_of(decision)) if self.agrees else p
+        return make_agree(p, class_of(decision)) if self.agrees else p
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class ClassCurves:
     def __call__(self, decision: FloatArray) -> FloatArray:
         """Return the probabilities of the classes, from decisions of shape (n, n_classes)."""
         p = self._curve_value(decision)
-        return agreeing(p, class_of(decision)) if self.agrees else p
+        return make_agree(p, class_of(decision)) if self.agrees else p
 
     def _curve_value(self, decision: FloatArray) -> FloatArray:
         p = softmax(self.slope * decision + self.intercept, axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import BoolArray, FloatArray, IntArray
 from ..kernels.operators import equal_rows
 from ..problem import Penalty, RowPenalties
-from ..rows.row_store import AnomalyMarks, HeldRows
+from ..rows.row_store import AnomalyMarks, RowStore
 from ..solvers.path.follower import PathFollower
 
 # Relative to its interval: a share of a variable this near a breakpoint is on it.
@@ -55,7 +55,7 @@ class LeftOutStream(Protocol):
     @property
     def formulation(self) -> LeftOutFormulation: ...
 
-    rows: HeldRows
+    rows: RowStore
     marks: AnomalyMarks
     path: PathFollower
     of: IntArray
@@ -63,20 +63,20 @@ class LeftOutStream(Protocol):
     mass: float
     version: int
 
-    def judging_kernel(self) -> AbstractContextManager[None]: ...
+    def explain_breakdowns(self) -> AbstractContextManager[None]: ...
 
     def move_to(self, path: PathFollower, mass: float) -> None: ...
 
-    def merged(self) -> RowNumbers: ...
+    def merge_rows(self) -> RowNumbers: ...
 
     def penalties(self, rows: RowNumbers, mass: float) -> RowPenalties: ...
 
     def takes(self) -> BoolArray: ...
 
-    def check_one_left_out(self, places: IntArray) -> None: ...
+    def check_removable(self, places: IntArray) -> None: ...
 
 
-def loo_decisions(stream: LeftOutStream, places: IntArray) -> FloatArray:
+def decisions_without(stream: LeftOutStream, places: IntArray) -> FloatArray:
     """Decide about rows at places on the path, each by the model of all other rows."""
 
     def evaluate_left_out(
@@ -90,11 +90,11 @@ def loo_decisions(stream: LeftOutStream, places: IntArray) -> FloatArray:
     ) -> float:
         return stream.formulation.decision(rows, k, a, h, multiplier, mass)
 
-    with stream.judging_kernel():
+    with stream.explain_breakdowns():
         return _values_without(stream, places, evaluate_left_out)
 
 
-def loo_sums(stream: LeftOutStream, places: IntArray) -> FloatArray:
+def sums_without(stream: LeftOutStream, places: IntArray) -> FloatArray:
     """Return ``sum_j a_j K(x_j, x)`` in units of the mass, each by the model of all other rows."""
 
     def evaluate_left_out(
@@ -108,7 +108,7 @@ def loo_sums(stream: LeftOutStream, places: IntArray) -> FloatArray:
     ) -> float:
         return inner / stream.formulation.unit(mass)
 
-    with stream.judging_kernel():
+    with stream.explain_breakdowns():
         return _values_without(stream, places, evaluate_left_out)
 
 
@@ -187,7 +187,7 @@ class _RowsLeftOut:
     ) -> None:
         self.stream, self.path, self.where, self.w = stream, path, where, w
         self.mass, self.evaluate_left_out = mass, evaluate_left_out
-        self.rows = stream.merged()
+        self.rows = stream.merge_rows()
         self.left = self._rows_at(where, np.maximum(0.0, self.rows["weight"][where] - w))
         self.is_copy = self.left["weight"] > 0.0
         self.is_idle = self._find_idle()

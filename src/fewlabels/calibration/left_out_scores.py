@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
-from ..kernels.operators.expansion import continued
+from ..kernels.operators.expansion import extend_tail
 from .conformal import DECIMALS
-from .leave_one_out import LeftOutStream, loo_decisions, loo_sums
+from .leave_one_out import LeftOutStream, decisions_without, sums_without
 
 # "auto" leaves single rows out where that takes seconds: always up to here, ...
 _FEW_ROWS = 1000
@@ -159,7 +159,7 @@ def left_out_decisions(stream: LeftOutStream, places: IntArray, function: Decisi
     """
     out = ~stream.takes()[places]
     values = np.empty(len(places))
-    values[~out] = loo_decisions(stream, places[~out])
+    values[~out] = decisions_without(stream, places[~out])
     if out.any():
         values[out] = function(held_rows(stream, places[out])) - function.boundary
     return values
@@ -182,8 +182,8 @@ def scores_left_out(
     places = normal_places(stream)
     if len(places) == 1 and stream.takes()[places].all():
         return places[:0], np.zeros(0)
-    stream.check_one_left_out(places)
-    if not deadline.is_near:
+    stream.check_removable(places)
+    if not deadline.has_end:
         return places, _scores_at(stream, places, self_weight, score, tail)
     n, size = len(places), max(_AT_FIRST, fewest)
     found: list[tuple[IntArray, FloatArray]] = []
@@ -213,7 +213,7 @@ def _scores_at(
     """Return scores of rows at some places."""
     out = ~stream.takes()[places]
     scores = np.empty(len(places))
-    scores[~out] = continued(loo_sums(stream, places[~out]), tail)
+    scores[~out] = extend_tail(sums_without(stream, places[~out]), tail)
     if self_weight:
         scores[~out] -= self_weight * stream.rows["diagonal"][places[~out]]
     if out.any():
@@ -221,7 +221,7 @@ def _scores_at(
     return scores
 
 
-def told_of_few_rows(rate: float, n: int) -> str:
+def few_rows_message(rate: float, n: int) -> str:
     """Return the warning that ``n`` calibration rows are too few for any row to be rejected."""
     fewest = int(np.ceil((1.0 - DECIMALS) / rate)) - 1
     least = 1.0 / (n + 1)

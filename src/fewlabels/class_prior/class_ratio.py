@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_consistent_length
 from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.messages import Message, ref
 from ..calibration.fit_curves import softmax_slopes
-from ..data.labels.semi_supervised import places_of, read_ratio, read_semi_labels
+from ..data.labels.semi_supervised import class_indices, read_ratio, read_semi_labels
 from ..kernels.growing import VotingForest
 from ..kernels.sparse import checked_rows
 from ..rows.row_order import label_folds, value_order
 from .estimate import make_interval
-from .frequent_class import shares_by_frequent_class
+from .frequent_class import estimate_from_frequent_class
 
 # Folds of the labels.
 _FOLDS = 5
@@ -164,8 +164,8 @@ def label_shift(
     if sample_weight is not None:
         weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64)
     kept = np.flatnonzero(weight > 0)
-    place = places_of(label[kept], len(classes))
-    found = estimated_shares(
+    place = class_indices(label[kept], len(classes))
+    found = estimate_shares(
         X[kept], place, weight[kept], classes, confidence, n_bootstrap, random_state
     )
     shares, intervals, replicates = found
@@ -254,7 +254,7 @@ def _check_options(confidence: float, n_bootstrap: int) -> None:
         raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2.")
 
 
-def estimated_shares(
+def estimate_shares(
     X: RowMatrix,
     place: IntArray,
     weight: FloatArray,
@@ -280,7 +280,7 @@ def estimated_shares(
     rows = _choose_sample(value_order(X, place, weight), place, rng)
     X, place = X[rows], place[rows]
     if len(classes) == 2:
-        found = shares_by_frequent_class(X, place, seed, confidence=confidence)
+        found = estimate_from_frequent_class(X, place, seed, confidence=confidence)
         if found is not None:
             return found
     fold = label_folds(X, place, _FOLDS)
@@ -364,7 +364,7 @@ def _score_by_forests(
         seed = int(rng.integers(2**31 - 1))
         forest = VotingForest(X[train], place[train], _TREES, seed=seed)
         test = np.flatnonzero(fold == number)
-        votes = _TREES * forest.shares(X[np.concatenate([test, free])])
+        votes = _TREES * forest.predict_shares(X[np.concatenate([test, free])])
         scores = np.log((votes + 0.5) / (_TREES + 0.5 * n_classes))
         known[test] = scores[: len(test)]
         of_free.append(scores[len(test) :])

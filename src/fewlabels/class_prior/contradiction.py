@@ -16,7 +16,7 @@ from scipy.special import gammaln
 from scipy.stats import binom, multinomial, norm
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
-from .class_ratio import estimated_shares
+from .class_ratio import estimate_shares
 
 # An estimate is trusted from so many labels of each class on.
 _MIN_LABELS_PER_CLASS = 4
@@ -78,7 +78,7 @@ class LabelRatio(NamedTuple):
     is_doubtful: bool = False
 
 
-def judge_labels(
+def compare_label_ratio(
     X: RowMatrix, place: IntArray, weight: FloatArray, classes: AnyArray, seed: int = 0
 ) -> LabelRatio:
     """Compare the labels' class ratio with an estimate from the rows.
@@ -114,7 +114,7 @@ def judge_labels(
             or _largest_odds_ratio(own, shares) < _MIN_ODDS_RATIO
         )
 
-    shares, intervals, replicates = estimated_shares(
+    shares, intervals, replicates = estimate_shares(
         X, place, weight, classes, n_bootstrap=_N_BOOTSTRAP, seed=seed, is_enough=is_plausible
     )
     if replicates is None or intervals is None:
@@ -129,7 +129,7 @@ def judge_labels(
     return LabelRatio(shares, intervals, is_contradicted, is_doubtful and not is_contradicted)
 
 
-def smeared_shares(counts: IntArray, replicates: FloatArray, seed: int = 0) -> FloatArray:
+def draw_wide_shares(counts: IntArray, replicates: FloatArray, seed: int = 0) -> FloatArray:
     """Draw shares from bootstrap replicates, and some from all possible ones if labels are few."""
     rng = np.random.default_rng(seed)
     drawn = replicates[rng.integers(0, len(replicates), _N_DRAWS)]

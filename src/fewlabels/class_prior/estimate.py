@@ -201,7 +201,7 @@ def _fit_in_time(
 ) -> FittedState[Any]:
     """Fit an estimator to as many rows as there is time for; return state, sizes and generator."""
     most = estimator.max_rows
-    for rows in _SAMPLE_SIZES if deadline.is_near else ():
+    for rows in _SAMPLE_SIZES if deadline.has_end else ():
         if rows >= (np.shape(y)[0] if most is None else most):
             break
         seconds = deadline.left()

@@ -13,7 +13,7 @@ from .._util.warn import warn
 from ..kernels import Kernel
 from ..rows.row_order import value_order
 from .estimate import PriorEstimate, estimate_within
-from .uncertainty import N_QUANTILES, is_determined, quantiles_of
+from .uncertainty import N_QUANTILES, is_determined, summarise_replicates
 
 # An interval of the prior wider than this is worth a warning.
 _WIDE = 0.4
@@ -84,7 +84,7 @@ def find_prior(
     return _make_prior(_estimate_from_data(data, seed, n_jobs, deadline), len(data.unlabeled))
 
 
-def counted_prior(propensity: FloatArray, weight: FloatArray, mass: float) -> Prior:
+def count_prior(propensity: FloatArray, weight: FloatArray, mass: float) -> Prior:
     """Return the Prior if labelled and unlabelled rows are one sample of known propensities.
 
     A labelled row of propensity e means ``(1 - e) / e`` unlabelled positives (Horvitz and
@@ -106,13 +106,15 @@ def counted_prior(propensity: FloatArray, weight: FloatArray, mass: float) -> Pr
     return Prior(float(np.clip(share, edge, 1.0 - edge)), (float(low), float(high)), quantiles)
 
 
-def estimated_prior(X: RowMatrix, positive: BoolArray, seed: int, n_jobs: int | None) -> Prior:
+def estimate_prior_of_rows(
+    X: RowMatrix, positive: BoolArray, seed: int, n_jobs: int | None
+) -> Prior:
     """Return the Prior estimated from rows as they are."""
     found = estimate_within(ENDLESS, X, positive, random_state=seed, n_jobs=n_jobs)
     return _make_prior(found, int(np.sum(~positive)))
 
 
-def doubts(found: PriorEstimate, n_unlabeled: int) -> str:
+def describe_doubts(found: PriorEstimate, n_unlabeled: int) -> str:
     """Return the objection to a ``PriorEstimate`` among the unlabelled rows; "" for none."""
     if found.prior * n_unlabeled < _NONE < n_unlabeled / 20:
         return (
@@ -138,10 +140,10 @@ def doubts(found: PriorEstimate, n_unlabeled: int) -> str:
 
 def _make_prior(found: PriorEstimate, n_unlabeled: int) -> Prior:
     """Return the Prior of an estimate, with a warning if it is uncertain."""
-    message = doubts(found, n_unlabeled)
+    message = describe_doubts(found, n_unlabeled)
     if message:
         warn(message, UserWarning)
-    quantiles = quantiles_of(found.replicates, n_unlabeled)
+    quantiles = summarise_replicates(found.replicates, n_unlabeled)
     return Prior(found.prior, (found.low, found.high), quantiles)
 
 

@@ -16,7 +16,7 @@ from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from ..rows.row_order import value_order
 from .estimate import estimate_within, make_interval
-from .labelled_rows import errors_apart
+from .labelled_rows import measure_separation
 from .uncertainty import is_determined
 
 # Labels of the frequent class at least.
@@ -53,7 +53,7 @@ class SharesOfTwo(NamedTuple):
     replicates: FloatArray
 
 
-def shares_by_frequent_class(
+def estimate_from_frequent_class(
     X: RowMatrix,
     place: IntArray,
     seed: int = 0,
@@ -86,7 +86,7 @@ def shares_by_frequent_class(
         return None
     rows = value_order(X, place, np.ones(len(place)))
     X, place = X[rows], place[rows]
-    if errors_apart(X, place) < _MIN_SEPARATION:
+    if measure_separation(X, place) < _MIN_SEPARATION:
         return None
     frequent = int(np.argmax(counts))
     kept = np.flatnonzero((place < 0) | (place == frequent))

@@ -28,24 +28,26 @@ _MAX_CELLS = 2**22
 _SCATTER_OF_AREAS = 1.2
 
 
-def errors_apart(X: RowMatrix, y: IntArray) -> float:
+def measure_separation(X: RowMatrix, y: IntArray) -> float:
     """Return by how many standard errors labelled rows differ from unlabelled ones (y = -1).
 
     Copies count once. 0 with few rows, or with a great many columns.
     """
-    kept = distinct_rows(X, y, _MAX_LABELLED_ROWS, _MAX_UNLABELLED_ROWS)
+    kept = choose_distinct_rows(X, y, _MAX_LABELLED_ROWS, _MAX_UNLABELLED_ROWS)
     labelled = y[kept] >= 0
     n_labelled, n_free = int(labelled.sum()), int((~labelled).sum())
     too_many = len(kept) * X.shape[1] > _MAX_CELLS
     if n_labelled < _MIN_LABELLED_ROWS or n_free < n_labelled or too_many:
         return 0.0
-    scores = looks_labelled(X[kept], y[kept])
+    scores = score_as_labelled(X[kept], y[kept])
     area = roc_auc_score(labelled, scores)
     by_chance = _SCATTER_OF_AREAS * float(np.sqrt((1.0 / n_labelled + 1.0 / n_free) / 12.0))
     return (area - 0.5) / by_chance
 
 
-def distinct_rows(X: RowMatrix, y: IntArray, most_labelled: int, most_unlabelled: int) -> IntArray:
+def choose_distinct_rows(
+    X: RowMatrix, y: IntArray, most_labelled: int, most_unlabelled: int
+) -> IntArray:
     """Return one of the equal rows of either kind, since a forest would memorise copies."""
     rng, kept = np.random.default_rng(0), []
     for is_kind, most in ((y >= 0, most_labelled), (y < 0, most_unlabelled)):
@@ -62,9 +64,9 @@ def distinct_rows(X: RowMatrix, y: IntArray, most_labelled: int, most_unlabelled
     return np.concatenate(kept)
 
 
-def looks_labelled(X: RowMatrix, y: IntArray) -> FloatArray:
+def score_as_labelled(X: RowMatrix, y: IntArray) -> FloatArray:
     """Return by how much rows look labelled to trees that haven't seen them."""
     X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     place = (y >= 0).astype(np.intp)
     forest = VotingForest(X, place, _TREES, splits="best", drawn=len(place), min_samples_leaf=2)
-    return np.nan_to_num(forest.out_of_bag()[:, 1], nan=0.5)
+    return np.nan_to_num(forest.predict_out_of_bag()[:, 1], nan=0.5)

@@ -20,7 +20,7 @@ def is_determined(interval: tuple[float, float] | None) -> bool:
     return interval is None or interval[1] - interval[0] <= MAX_DETERMINED_WIDTH
 
 
-def quantiles_of(replicates: FloatArray, n_unlabeled: float) -> FloatArray:
+def summarise_replicates(replicates: FloatArray, n_unlabeled: float) -> FloatArray:
     """Summarise replicates of the prior by a few quantiles, whose mean stands for theirs.
 
     Their distribution is never narrower than the one of a share that was counted on the
@@ -49,6 +49,6 @@ def quantiles_of(replicates: FloatArray, n_unlabeled: float) -> FloatArray:
     return np.clip(found, least, 1.0 - least)
 
 
-def prior_at(levels: FloatArray, quantiles: FloatArray) -> FloatArray:
+def interpolate_prior(levels: FloatArray, quantiles: FloatArray) -> FloatArray:
     """Return the prior at levels in (0, 1) of the distribution that quantiles stand for."""
     return np.interp(levels, _LEVELS, quantiles)

@@ -16,7 +16,7 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Show what a model contains: its results, settings and columns."""
-    from ..tables.models.files import damaged_model, read_header  # slow to import
+    from ..tables.models.files import damaged_model_error, read_header  # slow to import
 
     metadata, n_bytes = read_header(model)
     if json:
@@ -25,7 +25,7 @@ def inspect(
     try:
         parts, notes, columns = _describe_model(metadata, n_bytes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise damaged_model(model) from error
+        raise damaged_model_error(model) from error
     say(f"{model}: {metadata['machine']}, created {metadata['created']}")
     show.print_sections(parts)
     for message in notes:

@@ -23,7 +23,7 @@ from typing import (
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
-from .._util.option import DETAILED, LIMITS, Option, explained
+from .._util.option import DETAILED, LIMITS, Option, help_text
 from ..pipeline.options.fit import FIT, FitOptions
 from ..pipeline.options.flags import as_flags, flags
 from ..tables.formats.registry import matrices, tables, usual_extensions
@@ -105,7 +105,7 @@ def _make_option(name: str, option: Option, is_switch: bool, callback: Callback 
     if not (option.unset or default in (None, (), "auto")):
         default_text = f"{default:g}" if isinstance(default, float) else str(default)
         option = option._replace(unset=default_text)
-    help = as_flags(explained(option)) + (" Repeatable." if default == () else "")
+    help = as_flags(help_text(option)) + (" Repeatable." if default == () else "")
     details = dict(
         help=help,
         metavar=option.metavar or None,

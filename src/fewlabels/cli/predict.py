@@ -153,8 +153,8 @@ def _write_count(name: str, summary: dict[str, Any]) -> str:
     text = share(summary[name], summary["rows"])
     if name != "positive" or not summary["labeled"]:
         return text
-    agreeing = sum(counts["agreeing"] for counts in summary["labeled"].values())
-    return f"{text}: {summary[name] - agreeing:,} without a label, {agreeing:,} labelled"
+    make_agree = sum(counts["agreeing"] for counts in summary["labeled"].values())
+    return f"{text}: {summary[name] - make_agree:,} without a label, {make_agree:,} labelled"
 
 
 def _write_discoveries(summary: dict[str, Any]) -> str | None:
@@ -191,10 +191,10 @@ def _describe_contradictions(labeled: dict[str, dict[str, int]]) -> list[str]:
 def _collect_notes(summary: dict[str, Any]) -> list[str]:
     """Return remarks on the rows that the user should read."""
     from ..tables.columns.tally import (  # slow to import
-        empty_words,
-        filled_words,
-        unseen_words,
-        wordless_words,
+        describe_empty_rows,
+        describe_filled,
+        describe_unknown_values,
+        describe_wordless_texts,
     )
 
     notes = [summary["no_signal"]] if "no_signal" in summary else []
@@ -208,13 +208,15 @@ def _collect_notes(summary: dict[str, Any]) -> list[str]:
     if "too_few" in summary:
         notes.append(summary["too_few"])
     if summary["empty_rows"]["count"]:
-        notes.append(empty_words(*summary["empty_rows"].values()))
+        notes.append(describe_empty_rows(*summary["empty_rows"].values()))
     if summary["filled"]:
-        notes.append(filled_words(summary["filled"]))
+        notes.append(describe_filled(summary["filled"]))
     if summary["unseen_categories"]:
-        notes.append(unseen_words(summary["unseen_categories"], summary["unseen_values"]))
+        notes.append(
+            describe_unknown_values(summary["unseen_categories"], summary["unseen_values"])
+        )
     if summary["texts_without_known_words"]:
-        notes.append(wordless_words(summary["texts_without_known_words"]))
+        notes.append(describe_wordless_texts(summary["texts_without_known_words"]))
     return notes
 
 

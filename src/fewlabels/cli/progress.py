@@ -38,8 +38,8 @@ class Quiet(Observer):
         return as_flags(message)
 
     @contextlib.contextmanager
-    def handed_over(self, text: str) -> Iterator[bool]:
-        self.step(text)
+    def progress_bar(self, text: str) -> Iterator[bool]:
+        self.report_stage(text)
         with announce_continuation():
             yield False
 
@@ -50,7 +50,7 @@ class _VerboseObserver(Quiet):
     def __init__(self) -> None:
         self._rounds = TimeLeftByRounds()
 
-    def step(self, text: str) -> None:
+    def report_stage(self, text: str) -> None:
         say(text, err=True)
 
     def round(self, entry: dict[str, Any]) -> None:
@@ -65,7 +65,7 @@ class _LineObserver(Quiet):
         self._rounds, self._time_left, self._passes = TimeLeftByRounds(), TimeLeftByShare(), 0
         self._round = ""
 
-    def step(self, text: str) -> None:
+    def report_stage(self, text: str) -> None:
         self._time_left, self._passes, self._round = TimeLeftByShare(), 0, ""
         self._show(text)
 
@@ -94,7 +94,7 @@ class _LineObserver(Quiet):
         )
 
     @contextlib.contextmanager
-    def handed_over(self, text: str) -> Iterator[bool]:
+    def progress_bar(self, text: str) -> Iterator[bool]:
         self._bar.stop()
         say(f"{text} (Ctrl-C keeps the best result so far)", err=True)
         try:

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from .._typing import AnyArray, FloatArray, MatrixLike
 from .._util.available import available_if
-from ..data.labels.arrays import with_missing
+from ..data.labels.arrays import split_missing
 from ..data.labels.positive_unlabelled import read_labels
 from ..one_class.one_class_svm import OneClassSVM
 from ..one_class.svdd import SVDD
@@ -28,9 +28,9 @@ from .reading import Collection, code_labels, get_labels, is_collection, mark_po
 from .source import ClusterSource
 
 if TYPE_CHECKING:
-    from ..base.kernel_estimator import KernelMachine
+    from ..base.kernel_estimator import KernelEstimator
 
-    class LocalModel(KernelMachine):
+    class LocalModel(KernelEstimator):
         """What the local class of a model on a cluster has, perhaps."""
 
         n_jobs: int | None
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         def predict(self, X: Any, *more: Any, **options: Any) -> Any: ...
         def score_samples(self, X: Any, *more: Any, **options: Any) -> Any: ...
         def p_values(self, X: Any, smoothed: bool = False, **options: Any) -> Any: ...
-        def _calibrated(self) -> Any: ...
+        def _get_conformal(self) -> Any: ...
 else:
     LocalModel = object
 
@@ -69,7 +69,7 @@ class OnCluster(LocalModel):
             )
         source = ClusterSource(type(self).__name__, client, X=X, y=y, sample_weight=sample_weight)
         try:
-            self._check_possible(source, anomalies)
+            self._check_source(source, anomalies)
         except BaseException:
             source.release()
             raise
@@ -145,7 +145,7 @@ class OnCluster(LocalModel):
     def p_values(self, X: MatrixLike | Collection, smoothed: bool = False, **options: Any) -> Any:
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
-            self._calibrated()  # or says why not
+            self._get_conformal()  # or says why not
             return self._map_rows("p_values", X, float, {"smoothed": smoothed, **options})
         return super().p_values(X, smoothed, **options)
 
@@ -268,10 +268,10 @@ class DaskS3VM(OnCluster, S3VM):
     def _read_labels(self, rows: ClusterSource, y: Collection) -> tuple[FloatArray, AnyArray]:
         values = rows.labels()
         codes, classes = reading.read_labels(values, self.unlabeled)
-        values, missing = with_missing(values)
+        values, missing = split_missing(values)
         known, first = np.unique(values[~missing], return_index=True)
         rows.mark(partial(code_labels, known=known, codes=codes[~missing][first]))
-        return np.concatenate(rows.ask(get_labels)), classes
+        return np.concatenate(rows.call_all(get_labels)), classes
 
 
 def map_rows(

@@ -16,7 +16,7 @@ from distributed import Future
 from sklearn.utils.validation import check_array
 
 from .._typing import AnyArray, FloatArray, RowMatrix
-from ..data.labels.arrays import distinct_values, kinds_of, with_missing
+from ..data.labels.arrays import distinct_values, find_distinct, split_missing
 from ..one_class.svdd import SVDD
 from ..rows.mapped import MappedFiles, held
 from ..rows.shards import Shard
@@ -192,9 +192,9 @@ def _column(values: npt.ArrayLike, n: int, what: str) -> AnyArray:
 
 def _find_labels(y: AnyArray) -> OccurringLabels:
     """Distinct labels, and what stands for no label."""
-    y, missing = with_missing(y)
+    y, missing = split_missing(y)
     known = distinct_values(y[~missing])[0]
-    return known, kinds_of(y[missing]).tolist()
+    return known, find_distinct(y[missing]).tolist()
 
 
 def merge_labels(parts: Sequence[OccurringLabels]) -> AnyArray:
@@ -218,7 +218,7 @@ def get_labels(shard: Shard) -> FloatArray:
 
 def mark_positive(y: AnyArray, label: object) -> Marks:
     """Marks of the rows of a part."""
-    y, missing = with_missing(y)
+    y, missing = split_missing(y)
     positive = np.zeros(len(y), dtype=bool)
     positive[~missing] = y[~missing] == label
     return {"positive": positive}
@@ -226,7 +226,7 @@ def mark_positive(y: AnyArray, label: object) -> Marks:
 
 def code_labels(y: AnyArray, known: AnyArray, codes: FloatArray) -> Marks:
     """Labels of the rows of a part: the code of each known one, 0 for a missing one."""
-    y, missing = with_missing(y)
+    y, missing = split_missing(y)
     label = np.zeros(len(y))
     label[~missing] = codes[np.searchsorted(known, y[~missing])]
     return {"label": label}

@@ -118,13 +118,13 @@ class ClusterRows(Rows):
 
     # -- messages --------------------------------------------------------------------------------
 
-    def ask(self, message: Callable[[Partition], T]) -> list[T]:
+    def call_all(self, message: Callable[[Partition], T]) -> list[T]:
         if method_name(message) == "mark_gradient_current":
             self._finish_update(message)
             return []
-        return self.tell([message] * len(self.parts))
+        return self.call_each([message] * len(self.parts))
 
-    def tell(self, messages: Iterable[Callable[[Partition], T] | None]) -> list[T]:
+    def call_each(self, messages: Iterable[Callable[[Partition], T] | None]) -> list[T]:
         by_part = {k: message for k, message in enumerate(messages) if message is not None}
         self._cached = {}
         answers = self.source.call_until_answered(self.level, by_part)
@@ -141,7 +141,7 @@ class ClusterRows(Rows):
             questions.append(used_variables)
         answers = list(
             zip(
-                *self.tell([MessageBatch(message, *questions)] * len(self.parts)),
+                *self.call_each([MessageBatch(message, *questions)] * len(self.parts)),
                 strict=True,
             )
         )
@@ -190,7 +190,7 @@ class ClusterRows(Rows):
         return super().refine()
 
     def sampled(self, share: float, firsts: list[int]) -> ClusterRows:
-        self.tell([methodcaller("sample", share, first) for first in firsts])
+        self.call_each([methodcaller("sample", share, first) for first in firsts])
         return ClusterRows(self.source, self.spec, self)
 
     # -- what was lost ---------------------------------------------------------------------------

@@ -138,10 +138,10 @@ class ClusterSource(ShardedSource):
     def shards(self) -> list[Slot]:
         return self.slots
 
-    def ask(self, question: Callable[[Shard], T]) -> list[T]:  # packed once for all
+    def call_all(self, question: Callable[[Shard], T]) -> list[T]:  # packed once for all
         return self._call_holders([methodcaller("call", question)] * len(self.slots))
 
-    def ask_each(self, questions: Sequence[Callable[[Shard], T]]) -> list[T]:
+    def call_each(self, questions: Sequence[Callable[[Shard], T]]) -> list[T]:
         return self._call_holders([methodcaller("call", question) for question in questions])
 
     def leave_out(self, mask: BoolArray) -> None:

@@ -185,7 +185,7 @@ def _explain_shared_range(columns: _ColumnStatistics) -> str | None:
     )
 
 
-def why_feature_table(X: RowMatrix) -> str | None:
+def explain_feature_table(X: RowMatrix) -> str | None:
     """Return why columns are features in units of their own, as in most tables, or None.
 
     Images, texts, spectra and embeddings have more columns, or columns in one unit. Columns of 0
@@ -201,5 +201,5 @@ def why_feature_table(X: RowMatrix) -> str | None:
 
 
 def is_feature_table(X: RowMatrix) -> bool:
-    """Return whether columns are features in own units, see :func:`why_feature_table`."""
-    return why_feature_table(X) is not None
+    """Return whether columns are features in own units, see :func:`explain_feature_table`."""
+    return explain_feature_table(X) is not None

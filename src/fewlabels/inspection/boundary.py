@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import BoolArray, FloatArray, IntArray, MatrixLike, VectorLike
-from ..base.locking import snapshot_of
+from ..base.locking import take_snapshot
 from ._display import BLUE, GREY, ORANGE, Display, model_of, name_of
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class BoundaryDisplay(Display):
             Where to draw; None makes a new figure.
         """
         check_is_fitted(model_of(estimator))
-        estimator = snapshot_of(estimator)
+        estimator = take_snapshot(estimator)
         model = model_of(estimator)
         rows = np.asarray(X, dtype=float)
         if rows.ndim != 2 or rows.shape[1] != 2:

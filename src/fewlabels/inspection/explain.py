@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray, MatrixLike, RandomStateLike, RowMatrix
 from ..base.function import Function
-from ..base.locking import snapshot_of
+from ..base.locking import take_snapshot
 from ..calibration.curve import class_of
 from ..kernels.sparse import canonical
 from .explanation import Explanation
@@ -148,7 +148,7 @@ def explain(
     names = column_names(rows, columns, model)
     player, players = players_of(names, groups)
     background = _choose_background(background, rows, steps, estimator, random_state)
-    model = snapshot_of(model)
+    model = take_snapshot(model)
     estimator = split_pipeline(model)[1]
     function = getattr(estimator, "function_", None)
     game = _Game(

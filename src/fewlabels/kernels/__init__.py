@@ -15,7 +15,7 @@ from .isolation import Cells, Isolation
 from .manifold import Deformed, Manifold
 from .rbf import RBF
 from .rows import center_of, centered
-from .trees import MIXTURE, TREES_OF_CLASSES, SharedLeaves, Trees
+from .trees import MIXTURE, TREES_FOR_CLASSES, SharedLeaves, Trees
 
 # What users may name. A new kernel is a file and its place here.
 KERNELS: dict[str, type[Kernel] | type[Manifold] | type[Isolation]] = {
@@ -33,17 +33,17 @@ KernelLike: TypeAlias = str | Kernel | Isolation | Manifold | Trees | abc.Callab
 MAPPED = tuple(
     kind for kind in KERNELS.values() if isinstance(kind, type) and issubclass(kind, MappedKernel)
 )
-MAPPED_OUTSIDE = tuple(kind for kind in MAPPED if kind.is_inner_product is not False)
+MAPPED_OUT_OF_CORE = tuple(kind for kind in MAPPED if kind.is_inner_product is not False)
 
 __all__ = [
     "KERNELS",
     "KERNEL_TYPES",
     "LEARNED",
     "MAPPED",
-    "MAPPED_OUTSIDE",
+    "MAPPED_OUT_OF_CORE",
     "MIXTURE",
     "RBF",
-    "TREES_OF_CLASSES",
+    "TREES_FOR_CLASSES",
     "Callable",
     "Cells",
     "Deformed",
@@ -73,7 +73,7 @@ LEARNED = (Isolation, Manifold)
 KERNEL_TYPES = (*LEARNED, Deformed, FeatureKernel, MappedKernel)
 
 
-def one_of(kinds: Iterable[KernelChoice]) -> str:
+def list_kinds(kinds: Iterable[KernelChoice]) -> str:
     """How to pass one of some kernels, such as "kernel='rbf' or 'linear'"."""
     *first, last = (repr(kind.name) for kind in kinds)
     return f"kernel={', '.join(first)} or {last}" if first else f"kernel={last}"

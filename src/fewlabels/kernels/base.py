@@ -96,7 +96,7 @@ class Kernel(ABC):
         """The kernel whose span functions are in."""
         return self
 
-    def expanded(
+    def expand(
         self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
     ) -> tuple[RowMatrix, FloatArray]:
         """Return rows and coefficients (in the last axis) of functions in the ``plain`` kernel."""

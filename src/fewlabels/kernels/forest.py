@@ -141,7 +141,7 @@ def sum_leaf_weights(leaves: IntArray, coef: FloatArray, n_leaves: int) -> Float
     return found
 
 
-def add_sums(leaves: IntArray, weights: FloatArray, out: FloatArray, n_jobs: int = 1) -> None:
+def add_leaf_sums(leaves: IntArray, weights: FloatArray, out: FloatArray, n_jobs: int = 1) -> None:
     """``out += weights[..., leaves].sum(over the trees)``, of shape (n,) or (n, k)."""
     given = leaves, np.atleast_2d(np.ascontiguousarray(weights, dtype=float)), out
     run_ranges(partial(add_leaves, *given), len(leaves), n_jobs)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from .._core.forest import draw_rows, grow_trees
 from .._typing import FloatArray, IntArray, RowMatrix, VectorLike
 from .._util.threads import run_ranges
-from .forest import Forest, add_sums, to_float32
+from .forest import Forest, add_leaf_sums, to_float32
 
 # Nodes that there is room for while trees grow.
 _NODES_AT_A_TIME = 2**22
@@ -184,14 +184,14 @@ class VotingForest:
         # Nodes that aren't leaves have no rows.
         self._shares = sums / np.maximum(sums.sum(axis=0), np.finfo(float).tiny)
 
-    def shares(self, X: RowMatrix) -> FloatArray:
+    def predict_shares(self, X: RowMatrix) -> FloatArray:
         """Return mean shares of the classes at rows, of shape (n_rows, n_classes)."""
         found = np.zeros((X.shape[0], len(self._shares)))
         leaves = self._forest.leaves(X, self._n_jobs)
-        add_sums(leaves, self._shares, found, self._n_jobs)
+        add_leaf_sums(leaves, self._shares, found, self._n_jobs)
         return found / leaves.shape[1]
 
-    def out_of_bag(self) -> FloatArray:
+    def predict_out_of_bag(self) -> FloatArray:
         """Return such shares of the training rows, by trees that weren't grown on them.
 
         NaN for rows that every tree was grown on.

@@ -65,7 +65,7 @@ class Cells(FeatureKernel):
         """Cells in all draws."""
         return self.draws.size
 
-    def nearest(self, X: RowMatrix, n_jobs: int = 1) -> IntArray:
+    def find_nearest(self, X: RowMatrix, n_jobs: int = 1) -> IntArray:
         """Return the place of each row's nearest centre in each draw, (len(X), n_draws)."""
         n_draws, n_points = self.draws.shape
         out = np.empty((X.shape[0], n_draws), np.uint8 if n_points <= 256 else np.uint16)
@@ -147,14 +147,14 @@ class Cells(FeatureKernel):
 
     def features(self, X: RowMatrix, n_jobs: int = 1) -> sp.csr_array:
         """Return the cells of each row, as a sparse row of norm 1: shape (len(X), n_cells)."""
-        nearest = self.nearest(X, n_jobs)
+        nearest = self.find_nearest(X, n_jobs)
         n, n_draws = nearest.shape
-        columns = nearest + self.first_cells()
+        columns = nearest + self.number_first_cells()
         entries = np.full(columns.size, n_draws**-0.5), columns.ravel()
         ends = np.arange(0, columns.size + 1, n_draws)
         return sp.csr_array((*entries, ends), shape=(n, self.n_cells))
 
-    def first_cells(self) -> IntArray:
+    def number_first_cells(self) -> IntArray:
         """Return the number of the first cell of each draw."""
         n_draws, n_points = self.draws.shape
         return np.arange(n_draws) * n_points
@@ -180,7 +180,7 @@ class Cells(FeatureKernel):
         )
         for first in range(0, X.shape[0], step):
             part = slice(first, first + step)
-            cells = self.nearest(X[part], n_jobs) + self.first_cells()
+            cells = self.find_nearest(X[part], n_jobs) + self.number_first_cells()
             out[part] = weights[..., cells].sum(axis=-1).T
         return out
 

@@ -118,7 +118,7 @@ class Deformed(FormedKernel):
         inner = np.sqrt(self.scale) * ((coef @ self.features(X)) @ self.factor.T)
         return inner if self.is_low_rank else -inner
 
-    def expanded(
+    def expand(
         self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
     ) -> tuple[RowMatrix, FloatArray]:
         """Return rows and coefficients (in the last axis) of functions under the base kernel."""
@@ -293,7 +293,7 @@ class Manifold(BaseEstimator):
         inner = root @ (root @ values).T
         inner[np.diag_indices_from(inner)] += 1.0
         root = root.toarray() if sp.issparse(root) else root
-        factor = over_root(0.5 * (inner + inner.T), root)
+        factor = solve_with_root(0.5 * (inner + inner.T), root)
         removed = values @ factor.T
         plain = float(base.diagonal(X).mean())
         size = plain - np.einsum("ij,ij->", removed, removed) / len(values)
@@ -379,7 +379,7 @@ def graph_clustering(X: RowMatrix, n_neighbors: int) -> float:
     return (graph @ graph).multiply(graph).sum() / pairs if pairs > 0.0 else 0.0
 
 
-def over_root(inner: FloatArray, columns: FloatArray) -> FloatArray:
+def solve_with_root(inner: FloatArray, columns: FloatArray) -> FloatArray:
     """Return A with ``A' A = columns' inner^-1 columns``; eigenvalues of ``inner`` are >= 1."""
     try:
         return solve_triangular(cholesky(inner, lower=True), columns, lower=True)

@@ -76,7 +76,7 @@ def compute_rounding_growth(row_length: int) -> float:
     return 1.3 + 0.4 * math.sqrt(row_length)
 
 
-def far_from(n_columns: int) -> float:
+def compute_far_exponent(n_columns: int) -> float:
     """Return the exponent of a row from which on expanded distances lose digits.
 
     A row's exponent is what it has in the kernel's value with the centre. Between two such rows
@@ -110,7 +110,10 @@ def bound_rounding_of_differences(n_columns: int) -> float:
     """
     # Of two rows that are both near, or the farther one at twice the distance.
     return _LAST_PLACE * (
-        2.0 + 4.0 * far_from(n_columns) * compute_rounding_growth(min(n_columns, _MAX_TERMS))
+        2.0
+        + 4.0
+        * compute_far_exponent(n_columns)
+        * compute_rounding_growth(min(n_columns, _MAX_TERMS))
     )
 
 
@@ -165,7 +168,7 @@ def squared_distances(X: RowMatrix, Z: RowMatrix, factor: float) -> FloatArray:
     center = center_of(Z)
     rows, others = centered(X, center), centered(Z, center)
     found = euclidean_distances(rows, others, squared=True)
-    limit = far_from(X.shape[1])
+    limit = compute_far_exponent(X.shape[1])
     far, far_others = (
         np.flatnonzero(0.5 * factor**2 * squared_norms(some) > limit) for some in (rows, others)
     )
@@ -219,7 +222,7 @@ def centered(X: RowMatrix, center: FloatArray | None) -> RowMatrix:
     return sp.csr_array(X) + less
 
 
-def shift_of(kernel: Kernel, X: RowMatrix) -> FloatArray | None:
+def find_shift(kernel: Kernel, X: RowMatrix) -> FloatArray | None:
     """Return what is subtracted from rows under the linear kernel, against rounding."""
     return center_of(X) if kernel.is_linear else None
 

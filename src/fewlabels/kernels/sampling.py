@@ -32,7 +32,7 @@ class WeightedCopies:
     def __init__(self, X: RowMatrix, weight: FloatArray, is_matrix: bool = False) -> None:
         keys = np.arange(X.shape[0], dtype=np.uint64) if is_matrix else _compute_row_keys(X)
         positive = np.flatnonzero(weight > 0)
-        self.rows = repeated(positive, weight[positive], keys)
+        self.rows = repeat_by_weight(positive, weight[positive], keys)
         starts = np.r_[0, np.flatnonzero(np.diff(self.rows)) + 1]
         first = np.zeros(len(self.rows), dtype=np.int64)
         first[starts] = starts
@@ -85,7 +85,7 @@ def _shuffle_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def repeated(rows: IntArray, weight: AnyArray, key: AnyArray) -> IntArray:
+def repeat_by_weight(rows: IntArray, weight: AnyArray, key: AnyArray) -> IntArray:
     """Return rows in the order of their keys, repeated by weight; equal rows count as one.
 
     What all whole-numbered weights have in common is left out; others are rounded, the sum kept.

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import (
 
 from .._typing import FloatArray, RowMatrix, VectorLike
 from .base import FormedKernel
-from .forest import Forest, add_sums, compute_leaf_similarity, sum_leaf_weights
+from .forest import Forest, add_leaf_sums, compute_leaf_similarity, sum_leaf_weights
 from .growing import grow_forest
 from .rbf import RBF
 
@@ -102,7 +102,7 @@ class SharedLeaves(FormedKernel):
         ndarray of shape (n_samples,) or (n_samples, k)
         """
         found = np.zeros((X.shape[0], *weights.shape[:-1]))
-        add_sums(self.forest.leaves(X), weights, found)
+        add_leaf_sums(self.forest.leaves(X), weights, found)
         return found
 
     def diagonal(self, X: RowMatrix) -> FloatArray:
@@ -207,4 +207,4 @@ class Trees(BaseEstimator):
 # The name of Gaussian kernels and a kernel of trees side by side, in a PUEnsemble.
 MIXTURE = "mixture"
 # What ``kernel="trees"`` stands for where a few rows of all classes are labelled.
-TREES_OF_CLASSES = Trees(n_trees=300, min_samples_leaf=1, max_samples=1.0, splits="random")
+TREES_FOR_CLASSES = Trees(n_trees=300, min_samples_leaf=1, max_samples=1.0, splits="random")

@@ -30,7 +30,7 @@ _MAX_DIMENSIONS_PER_COLUMN = 2.0
 _VARIANCE_ROUNDING = 1e-28
 
 
-def rule_for(kernel: KernelChoice, gamma: GammaLike) -> GammaLike:
+def choose_gamma_rule(kernel: KernelChoice, gamma: GammaLike) -> GammaLike:
     """Return the rule that ``gamma`` names for a kernel: "distance" is for similarities alone."""
     return "scale" if gamma == "distance" and not kernel.is_similarity else gamma
 

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from .._typing import IntArray, ObjectArray
 from .._util.messages import UserError, listing, ref, template
-from ..tables.answers.row_keys import RowKeys, cells_of, fingerprint
+from ..tables.answers.row_keys import RowKeys, cells_as_text, fingerprint
 from ..tables.columns.column import without
-from ..tables.columns.schema import is_beside
-from ..tables.columns.target import count_labels, every_row
+from ..tables.columns.schema import is_sidecar
+from ..tables.columns.target import choose_all_rows, count_labels
 from ..tables.encoding.fit import feature_names, fit_encoder
 from ..tables.formats.registry import tables, usual_extensions
 from ..tables.names import check_class_names
@@ -64,7 +64,7 @@ class SessionRows:
             )
         self.source, self.seed = source, seed
         table = read_table(source)
-        sidecar_names = [name for name in table.column_names if is_beside(name)]
+        sidecar_names = [name for name in table.column_names if is_sidecar(name)]
         # Numbers beside the table are learnt from, but are no cells of its rows.
         self.table = without(table, sidecar_names)
         has_target = target in self.table.column_names
@@ -84,7 +84,7 @@ class SessionRows:
                 text=text,
                 categorical=categorical,
             )
-            chosen = file.choose(every_row(file.n_rows), known=_label_codes(self.given))
+            chosen = file.choose(choose_all_rows(file.n_rows), known=_label_codes(self.given))
         except UserError as error:
             if pictures:
                 raise UserError(f"{template(error)} {_unused_pictures_note(pictures)}") from error
@@ -126,7 +126,9 @@ class SessionRows:
             names_by_type.setdefault(table_row.column(name).type, []).append(name)
         for kind, alike in names_by_type.items():
             parts = [part for name in alike for part in table_row.column(name).chunks if len(part)]
-            found |= zip(alike, map(str, cells_of(pa.chunked_array(parts, kind))), strict=True)
+            found |= zip(
+                alike, map(str, cells_as_text(pa.chunked_array(parts, kind))), strict=True
+            )
         return [(name, found[name]) for name in names]
 
     def find_picture(self, text: str) -> Path | None:
@@ -145,7 +147,7 @@ class SessionRows:
         """Return the names of columns whose first cells name pictures."""
         first = self.table.slice(0, _ROWS_CHECKED)
         cells = {
-            name: [str(cell) for cell in cells_of(first.column(name)) if cell]
+            name: [str(cell) for cell in cells_as_text(first.column(name)) if cell]
             for name in self.shown
         }
         return [
@@ -158,7 +160,7 @@ class SessionRows:
         """Return the first hundred rows whose cells contain the words."""
         hits = np.zeros(len(self), bool)
         for name in self.shown:
-            column = pa.array(cells_of(self.table.column(name)), pa.large_string())
+            column = pa.array(cells_as_text(self.table.column(name)), pa.large_string())
             hits |= pc.match_substring(column, words, ignore_case=True).to_numpy(False)
         return np.flatnonzero(hits)[:_MAX_ROWS_FOUND].tolist()
 
@@ -178,7 +180,7 @@ class SessionRows:
 
 def _read_labels(column: pa.ChunkedArray, target: str, source: Source | InMemory) -> ObjectArray:
     """Return the labels of a column by their names, "" where none; as a fit reads them."""
-    labels = count_labels(cells_of(column), column=target, source=source, merge_case=False)
+    labels = count_labels(cells_as_text(column), column=target, source=source, merge_case=False)
     try:
         check_class_names(labels.names)
     except UserError as error:

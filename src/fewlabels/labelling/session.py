@@ -21,10 +21,10 @@ from .._util.messages import UserError, listing, ref
 from ..base.locking import lock_of
 from ..data.labels.blanks import reads_as_blank
 from ..querying import Random, Strategy
-from ..tables.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
-from ..tables.given import source_of
+from ..tables.answers.file import KINDS, AnswerEntry, AnswerFile, find_undoable_answer
+from ..tables.given import make_source
 from ..tables.names import cell_text, check_class_names
-from ..tables.paths import resolved
+from ..tables.paths import resolve_path
 from ..tables.sources import InMemory, Source
 from .asking import DEFAULT, QUERY_OPTIONS
 from .learner import UNKNOWN, Learner, Work, warm_up
@@ -88,7 +88,7 @@ class Session:
         # Options that a fit to the answers needs, too.
         self.options = {k: v for k, v in (reading or {}).items() if v is not None}
         self.options |= {name: list(value) for name, value in columns.items() if value}
-        source = source_of(data, **(reading or {}))
+        source = make_source(data, **(reading or {}))
         path = Path(labels) if labels is not None else default_file(source)
         check_folder(path)
         is_new = not path.exists()
@@ -227,7 +227,7 @@ class Session:
         if not len(candidates):
             self._leases.pop(annotator, None)
             return None, ""
-        strategy = self._strategy.turn(int(np.sum(self.learner.codes != UNKNOWN)))
+        strategy = self._strategy.choose_strategy(int(np.sum(self.learner.codes != UNKNOWN)))
         if isinstance(strategy, Random):
             row, why = self._choose_random(unavailable), strategy.why
         else:
@@ -329,7 +329,7 @@ class Session:
         with self.lock:
             check_text("id", id)
             check_text("annotator", annotator)
-            last = undo_of(self.current_answers, annotator)
+            last = find_undoable_answer(self.current_answers, annotator)
             if last is None:
                 return None
             n_answers = len(self.file.answers)
@@ -525,7 +525,7 @@ def default_file(source: Source | InMemory) -> Path:
 
 def check_folder(path: Path) -> None:
     """Refuse a place where nothing can be written."""
-    folder = resolved(path).parent
+    folder = resolve_path(path).parent
     if not folder.is_dir():
         raise UserError(f"The folder {path.parent} does not exist; create it first.")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):

@@ -7,7 +7,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from .._typing import BoolArray, VectorLike
 from ..calibration.fit_curves import equal_bins
-from ..data.labels.arrays import with_missing
+from ..data.labels.arrays import split_missing
 from ._sample import validate_weight
 
 
@@ -92,7 +92,7 @@ def _read_positive(y_true: VectorLike, pos_label: object) -> BoolArray:
     y = np.asarray(y_true)
     if y.ndim != 1 or len(y) == 0:
         raise ValueError("y_true must be one-dimensional and hold at least one label.")
-    y, missing = with_missing(y_true)
+    y, missing = split_missing(y_true)
     if missing.any():
         raise ValueError("y_true has missing labels; drop the rows of unknown class.")
     values = np.unique(y)

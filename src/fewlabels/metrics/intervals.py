@@ -31,7 +31,7 @@ def counted_interval(hits: float, n: float, confidence: float = CONFIDENCE) -> t
     return low, high
 
 
-def cross_fitted(hits: float, n: float) -> tuple[float, float]:
+def effective_counts(hits: float, n: float) -> tuple[float, float]:
     """Return the equivalent numbers of independent hits and rows if folds share training rows."""
     return _SHARE_OF_CROSS_FITTED * hits, _SHARE_OF_CROSS_FITTED * n
 
@@ -40,7 +40,7 @@ def cross_fitted_interval(
     hits: float, n: float, confidence: float = CONFIDENCE
 ) -> tuple[float, float]:
     """Return ``counted_interval`` of rows that were scored by cross-fitted models."""
-    hits, n = cross_fitted(hits, n)
+    hits, n = effective_counts(hits, n)
     return counted_interval(hits, n, confidence)
 
 
@@ -95,7 +95,7 @@ def weighted_accuracy(
         part * hits + prior, part * (n - hits) + prior, (_N_DRAWS, len(n))
     )  # fmt: skip
     weighted = (drawn * recalls).sum(axis=1)
-    h, total = cross_fitted(float(hits.sum()), float(n.sum()))
+    h, total = effective_counts(float(hits.sum()), float(n.sum()))
     weights = np.repeat([1.0 - at_random, at_random], _N_DRAWS) / _N_DRAWS
     # Clopper and Pearson's ends are quantiles of these, so a random sample keeps its interval.
     as_is = [

@@ -5,7 +5,7 @@ from scipy.special import expit
 from sklearn.utils import check_consistent_length
 
 from .._typing import VectorLike
-from ..calibration.area import area_of
+from ..calibration.area import roc_area
 from ..problem.losses import double_hinge, ramp
 from ._sample import (
     is_label,
@@ -153,7 +153,7 @@ def pu_auc(
     """
     sample = make_sample(y_true, convention, pos_label, sample_weight)
     f = validate_decision(decision, sample)
-    against_unlabeled = area_of(f, sample.positive, sample.weight)
+    against_unlabeled = roc_area(f, sample.positive, sample.weight)
     if prior is None:
         return against_unlabeled
     prior = validate_prior(prior)

@@ -14,8 +14,8 @@ from .._typing import MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.task import Task
 from ..kernels.sparse import canonical, checked_rows
 from ..one_class.task import ONE_CLASS
-from ..rows.grouped_folds import groups_of
-from ..tasks import TASKS, estimators_of
+from ..rows.grouped_folds import group_rows
+from ..tasks import TASKS, name_estimators
 from .comparison.result import BaselineComparison
 from .comparison.run import ComparedRows
 from .tuning.search import Search
@@ -122,7 +122,7 @@ def compare_with_baselines(
     steps = estimator[:-1] if is_pipeline and len(estimator) > 1 else None
     _check(model, X, y, known_other)
     X = _read_rows(X, steps, "X")
-    rows = ComparedRows(X, y, steps, None if groups is None else groups_of(X, groups=groups))
+    rows = ComparedRows(X, y, steps, None if groups is None else group_rows(X, groups=groups))
     if known_other is not None:
         known_other = _read_rows(known_other, steps, "known_other")
     compare = _import_comparison(model.task).compare
@@ -137,7 +137,7 @@ def _check(
     task = getattr(model, "task", None)
     if not isinstance(task, Task):
         raise ValueError(
-            f"compare_with_baselines accepts {estimators_of(*TASKS)}, the estimators in "
+            f"compare_with_baselines accepts {name_estimators(*TASKS)}, the estimators in "
             f"fewlabels.baselines, and pipelines that end in one of them; got {name}."
         )
     if getattr(model, "kernel", None) == "precomputed":
@@ -151,7 +151,7 @@ def _check(
         raise ValueError(f"{name} needs labels; pass y (see help(fewlabels.{name})).")
     if known_other is not None:
         raise ValueError(
-            f"known_other is for {estimators_of(ONE_CLASS)}; pass the labels for {name} in y."
+            f"known_other is for {name_estimators(ONE_CLASS)}; pass the labels for {name} in y."
         )
     check_consistent_length(X, y)
 

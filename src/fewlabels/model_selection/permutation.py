@@ -122,7 +122,7 @@ def permutation_test(
     least = (sizes * (sizes + 1) / 2).sum(axis=0)
     used = pairs > 0
 
-    def area_of(kinds: IntArray) -> float:
+    def roc_area(kinds: IntArray) -> float:
         inside = (ranks * (kinds[:, None] == classes)).sum(axis=0)
         return float(np.mean((inside - least)[used] / pairs[used]))
 
@@ -133,9 +133,9 @@ def permutation_test(
     ours, part = kinds[order], np.repeat(np.arange(len(rows_of)), [len(k) for k in rows_of])
     depths = np.log(ranks[:, 0] / (np.bincount(part)[part] + 1.0))
     rng = np.random.default_rng(random_state)
-    area = area_of(ours)
+    area = roc_area(ours)
     shuffled = [ours[np.lexsort((rng.random(len(ours)), part))] for _ in range(_N_SHUFFLES)]
-    chance = np.array([(area_of(one), depth_of(one)) for one in shuffled])
+    chance = np.array([(roc_area(one), depth_of(one)) for one in shuffled])
     shared = 1.0 + (len(rows_of) - 1.0) / max(1.0, planned - 1.0)
     error, depth_error = np.std(chance, axis=0) * np.sqrt(shared)
     own = float(np.mean(sizes.sum(axis=0)[used]))

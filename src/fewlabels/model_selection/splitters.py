@@ -9,7 +9,7 @@ from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils import check_consistent_length, check_random_state
 
 from .._typing import IntArray, MatrixLike, RandomStateLike, VectorLike
-from ..data.labels.arrays import with_missing
+from ..data.labels.arrays import split_missing
 from ..data.labels.positive_unlabelled import split_labels
 from ..data.labels.semi_supervised import is_labelled
 from ..rows.grouped_folds import WholeGroups, kinds_of_groups
@@ -170,6 +170,6 @@ class LabeledKFold(_RepeatedFolds):
         rows = np.flatnonzero(is_labelled(y, self.unlabeled))
         if len(rows) == 0:
             raise ValueError("y has no labelled row to score with.")
-        labels = with_missing(y, self.unlabeled)[0][rows].astype(object)
+        labels = split_missing(y, self.unlabeled)[0][rows].astype(object)
         codes, classes = pd.factorize(labels)
         return rows, codes, [f"rows of class {label!r}" for label in classes]

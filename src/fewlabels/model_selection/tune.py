@@ -10,11 +10,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
 from .._typing import FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
-from ..base.kernel_estimator import KernelMachine
+from ..base.kernel_estimator import KernelEstimator
 from ..kernels.sparse import canonical, checked_rows
 from ..one_class.task import ONE_CLASS
 from ..rows.validation import check_parameters, check_weight
-from ..tasks import TASKS, estimators_of
+from ..tasks import TASKS, name_estimators
 from .one_class.tuning import tune_one_class
 from .positive_unlabelled.tuning import tune_positive_unlabelled
 from .semi_supervised.graph import tune_with_graph
@@ -25,7 +25,7 @@ from .tuning.search import Plan, Search
 
 
 def tune(
-    estimator: KernelMachine | Pipeline,
+    estimator: KernelEstimator | Pipeline,
     X: MatrixLike,
     y: VectorLike | None = None,
     *,
@@ -36,7 +36,7 @@ def tune(
     progress: bool = False,
     graph: bool = True,
     groups: VectorLike | None = None,
-) -> KernelMachine | Pipeline:
+) -> KernelEstimator | Pipeline:
     """Choose settings from the data and return a fitted clone.
 
     Use it before you trust a model: settings matter more than the choice of a solver. It needs
@@ -120,7 +120,7 @@ def tune(
 
 
 def tune_within(
-    estimator: KernelMachine | Pipeline,
+    estimator: KernelEstimator | Pipeline,
     X: MatrixLike,
     y: VectorLike | None,
     *,
@@ -128,29 +128,29 @@ def tune_within(
     contaminated: bool,
     random_state: RandomStateLike,
     progress: bool,
-    seconds_in_all: float,
+    total_seconds: float,
     expected: float = 0.0,
     groups: VectorLike | None = None,
-) -> KernelMachine | Pipeline:
+) -> KernelEstimator | Pipeline:
     """Tune, leaving time for the fit and the probabilities, in a total of so many seconds.
 
     A fit of all rows is ``expected`` to take so many.
     """
     search = Search(time_budget, progress, random_state)
     search.expected, search.groups = expected, groups
-    search.seconds_in_all = seconds_in_all
+    search.total_seconds = total_seconds
     search.fits_to_come = estimator.task.fits_to_come
     return _tune_estimator(estimator, X, y, search, contaminated, None)
 
 
 def _tune_estimator(
-    estimator: KernelMachine | Pipeline,
+    estimator: KernelEstimator | Pipeline,
     X: MatrixLike,
     y: VectorLike | None,
     search: Search,
     contaminated: bool,
     sample_weight: VectorLike | None,
-) -> KernelMachine | Pipeline:
+) -> KernelEstimator | Pipeline:
     """Tune a model, or the last step of a pipeline."""
     if not isinstance(estimator, Pipeline):
         return _tune_model(estimator, X, y, search, contaminated, sample_weight)
@@ -165,13 +165,13 @@ def _tune_estimator(
 
 
 def _tune_model(
-    estimator: KernelMachine,
+    estimator: KernelEstimator,
     X: MatrixLike,
     y: VectorLike | None,
     search: Search,
     contaminated: bool,
     sample_weight: VectorLike | None,
-) -> KernelMachine:
+) -> KernelEstimator:
     """Decide, fit the choice to all rows and write the account."""
     _check_estimator(estimator, "it")
     check_parameters(estimator)
@@ -187,7 +187,9 @@ def _tune_model(
     elif y is None:
         raise ValueError(f"{name} needs labels; pass y (see help(fewlabels.{name})).")
     elif not contaminated:
-        raise ValueError(f"contaminated=False is for {estimators_of(ONE_CLASS)}, not for {name}.")
+        raise ValueError(
+            f"contaminated=False is for {name_estimators(ONE_CLASS)}, not for {name}."
+        )
     else:
         check_consistent_length(rows, y)
         decide = _choose_tuner(estimator, rows, search)
@@ -219,7 +221,7 @@ def _tune_model(
 
 
 def _choose_tuner(
-    estimator: KernelMachine, X: RowMatrix, search: Search
+    estimator: KernelEstimator, X: RowMatrix, search: Search
 ) -> Callable[[Any, RowMatrix, VectorLike, FloatArray | None, Search], Plan]:
     """Return the function that chooses settings by labels."""
     if estimator.task.has_prior:
@@ -230,9 +232,9 @@ def _choose_tuner(
 
 
 def _check_estimator(estimator: BaseEstimator, what: str) -> None:
-    if not isinstance(estimator, KernelMachine):
+    if not isinstance(estimator, KernelEstimator):
         raise ValueError(
-            f"tune accepts {estimators_of(*TASKS)}, and pipelines that end in one of them; {what} "
-            f"is {type(estimator).__name__}. For others, use sklearn.model_selection with PUKFold "
-            "or LabeledKFold."
+            f"tune accepts {name_estimators(*TASKS)}, and pipelines that end in one of them; "
+            f"{what} is {type(estimator).__name__}. For others, use sklearn.model_selection with "
+            "PUKFold or LabeledKFold."
         )

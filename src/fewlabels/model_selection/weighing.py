@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.threads import one_blas_thread
 from ..kernels.width import total_variance
-from ..rows.grouped_folds import count_once, groups_of
+from ..rows.grouped_folds import count_once, group_rows
 from .signal import (
     FREEDOM_PER_ROW,
     MAX_ROWS_PER_KIND,
@@ -30,7 +30,7 @@ Names: TypeAlias = tuple[str, ...]
 Choice: TypeAlias = tuple[float, tuple[Names, ...]]
 
 
-class Weighing(NamedTuple):
+class ColumnWeights(NamedTuple):
     """The ratio taken, and areas under the ROC curve of held-out rows by ratio, of all columns.
 
     ``left_out`` are names of columns without which the ``area`` is greater. ``rows`` are those the
@@ -46,7 +46,7 @@ class Weighing(NamedTuple):
     weights: list[FloatArray]
 
 
-class Blocks:
+class ColumnBlocks:
     """Columns of rows in blocks, known by the names of what they come from.
 
     ``places`` are which columns, by these names; ``texts`` and ``fixed`` those which are texts,
@@ -90,8 +90,8 @@ class Blocks:
 
 
 def weigh_columns(
-    X: RowMatrix, y: IntArray, blocks: Blocks, random_state: int = 0
-) -> Weighing | None:
+    X: RowMatrix, y: IntArray, blocks: ColumnBlocks, random_state: int = 0
+) -> ColumnWeights | None:
     """Choose the variance of texts relative to all other columns, and what to leave out.
 
     Rows of every class of ``y`` are separated from the others (negative: without a label) by
@@ -103,7 +103,7 @@ def weigh_columns(
     if len(classes) < 2 or counts.min() < 2:
         return None
     rng = np.random.default_rng(random_state)
-    once = count_once(np.arange(len(y)), y, groups_of(X, y))
+    once = count_once(np.arange(len(y)), y, group_rows(X, y))
     kinds = [once[y[once] == k] for k in classes]
     drawn = [rng.choice(rows, min(len(rows), MAX_ROWS_PER_KIND), replace=False) for rows in kinds]
     labels = np.repeat(classes, [len(rows) for rows in drawn])
@@ -127,7 +127,7 @@ def weigh_columns(
         if len(blocks.texts) > 1:
             free = [names for names in blocks.texts if names not in blocks.fixed]
             ratio, out = choose_best([(ratio, (*out, names)) for names in free], (ratio, out))
-    return Weighing(
+    return ColumnWeights(
         ratio,
         {one: _mean_over_kinds(found[one, ()], masks) for one in RATIOS},
         tuple(name for names in out for name in names),

@@ -8,7 +8,7 @@ from scipy.special import gammaln, logsumexp
 from .._typing import FloatArray, IntArray
 from .class_shift import ClassShift, ScoresByClass, class_shift
 from .features import FeatureChange, PairChange, compare, compare_pairs
-from .kept_rows import Kept, KeptRows
+from .kept_rows import KeptRows, RetainedRow
 
 _BINS, _PRIOR = 12, 2.0
 # Power of the likelihood. An alarm comes where rows look changed by chance, so that the likelihood
@@ -55,7 +55,7 @@ class Change:
     n_after: int
     features: list[FeatureChange] = field(repr=False)
     pairs: list[PairChange] = field(repr=False)
-    rows: list[Kept] = field(repr=False)
+    rows: list[RetainedRow] = field(repr=False)
     class_shift: ClassShift | None = None
 
 

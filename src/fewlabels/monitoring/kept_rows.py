@@ -14,7 +14,7 @@ from .ranks import uniform_numbers
 Table: TypeAlias = pd.DataFrame | RowMatrix
 
 
-class Kept(NamedTuple):
+class RetainedRow(NamedTuple):
     """A row with its number in the stream (calibration rows: None), score and p-value."""
 
     number: int | None
@@ -25,7 +25,7 @@ class Kept(NamedTuple):
 
 # The latest rows, the sample of earlier ones, how many have left the window, and the columns:
 # names, or how many.
-KeptContents: TypeAlias = tuple[list[Kept], list[Kept], int, list[str] | int | None]
+KeptContents: TypeAlias = tuple[list[RetainedRow], list[RetainedRow], int, list[str] | int | None]
 
 
 class KeptRows:
@@ -37,8 +37,8 @@ class KeptRows:
 
     def __init__(self, window: int, size: int, seed: int) -> None:
         self.window, self.size, self.seed = window, size, seed
-        self.recent: deque[tuple[Kept, float]] = deque()
-        self.earlier: list[Kept] = []
+        self.recent: deque[tuple[RetainedRow, float]] = deque()
+        self.earlier: list[RetainedRow] = []
         self.n_left = 0
         self.names: list[str] | int | None = None
 
@@ -51,7 +51,8 @@ class KeptRows:
             chosen = np.sort(chosen)
         cells = _cells(X, chosen)
         self.earlier = [
-            Kept(None, c, float(scores[k]), None) for c, k in zip(cells, chosen, strict=True)
+            RetainedRow(None, c, float(scores[k]), None)
+            for c, k in zip(cells, chosen, strict=True)
         ]
         self.n_left = len(scores)
 
@@ -69,7 +70,7 @@ class KeptRows:
         taken = np.flatnonzero(places < self.size)
         stay = np.concatenate([taken[taken >= n_old] - n_old, np.arange(n_new, n)])
         rows = {
-            k: Kept(first + k, row, score, p_value)
+            k: RetainedRow(first + k, row, score, p_value)
             for k, row, score, p_value in zip(
                 stay.tolist(),
                 _cells(X, stay),
@@ -90,7 +91,7 @@ class KeptRows:
         places[:n_free] = len(self.earlier) + np.arange(min(n_free, len(draws)))
         return np.minimum(places, self.size)
 
-    def _put_in_sample(self, row: Kept, place: int) -> None:
+    def _put_in_sample(self, row: RetainedRow, place: int) -> None:
         if place == len(self.earlier):
             self.earlier.append(row)
         else:
@@ -128,7 +129,7 @@ class KeptRows:
         self.recent.clear()
         self.earlier, self.n_left = [], 0
 
-    def assemble(self, rows: list[Kept]) -> Table:
+    def assemble(self, rows: list[RetainedRow]) -> Table:
         """Return rows as they were given: a matrix, a sparse one, or a data frame."""
         cells = [row.cells for row in rows]
         if isinstance(self.names, list):

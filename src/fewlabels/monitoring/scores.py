@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 
 from .._typing import FloatArray
-from ..base.locking import snapshot_of
+from ..base.locking import take_snapshot
 from ..one_class.task import ONE_CLASS
 from .kept_rows import Table
 from .left_out import scores_left_out, why_not_left_out
@@ -131,6 +131,6 @@ def model_of(score: Score) -> BaseEstimator:
 
 def _freeze(model: BaseEstimator) -> BaseEstimator:
     """Return a copy that updates of the model don't reach."""
-    snapshot = snapshot_of(model)
+    snapshot = take_snapshot(model)
     last = snapshot[-1] if isinstance(snapshot, Pipeline) else snapshot
     return snapshot if hasattr(last, "snapshot") else copy.deepcopy(model)

@@ -7,11 +7,11 @@ import numpy as np
 from .._typing import AnyArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
 from ..base.training_rows import TrainingRows
-from ..rows.row_store import HeldRows, PlainState
+from ..rows.row_store import PlainState, RowStore
 
 
 class BagStream(PlainState):
-    """HeldRows with "weight", and how often they have changed (``version``).
+    """RowStore with "weight", and how often they have changed (``version``).
 
     There is no path to follow: bags are as in a fit to the present rows.
     """
@@ -19,7 +19,7 @@ class BagStream(PlainState):
     cache_size, n_jobs, deadline, tol = 200e6, 1, ENDLESS, np.inf
     done = True
 
-    def __init__(self, rows: HeldRows) -> None:
+    def __init__(self, rows: RowStore) -> None:
         self.rows, self.version = rows, 0
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class BagStream(PlainState):
         """Nothing is on its way."""
         return True
 
-    def lost_to_rounding(self) -> float:
+    def rounding_violation(self) -> float:
         """No violation."""
         return 0.0
 
@@ -58,4 +58,4 @@ class BagStream(PlainState):
         return {"rows": self.rows.state(), "version": self.version}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.rows, self.version = HeldRows(**state["rows"]), state["version"]
+        self.rows, self.version = RowStore(**state["rows"]), state["version"]

@@ -22,12 +22,19 @@ from .._util.threads import run_in_order
 from ..base.function import TAIL, Function
 from ..kernels import Kernel, Precomputed, center_of, centered
 from ..kernels.operators import GramOperator, PrecomputedGram
-from ..kernels.rows import shift_of
+from ..kernels.rows import find_shift
 from ..kernels.sampling import WeightedCopies
-from ..rows.neighbors import ROUNDING, farthest, gamma_of, rank_of_neighbor
+from ..rows.neighbors import ROUNDING, gamma_from_distances, mark_farthest, neighbor_rank
 from ..solvers import Settings, Status, solve_decomposition
-from ..solvers.whole import gram_over
-from .fitted_bags import Bag, BaggedFunction, Isolated, Part, compute_level, log_similarity
+from ..solvers.whole import make_training_gram
+from .fitted_bags import (
+    Bag,
+    BaggedFunction,
+    IsolationSimilarity,
+    ScoreComponent,
+    compute_level,
+    log_similarity,
+)
 from .problem import SquaredSlackBall
 
 # Rows that levels are standardised on and thresholds set by, at most.
@@ -55,7 +62,7 @@ _SHARE_OF_VARIANCE = 0.01
 _EQUAL_RTOL = 1e-9
 
 
-def trim_of(trim: str | float, n_bags: int) -> float | None:
+def resolve_trim(trim: str | float, n_bags: int) -> float | None:
     """The share of ``BagSettings``, from the parameter ``trim``; few bags are all trimmed."""
     if trim == "auto":
         return None if n_bags >= _MIN_BAGS_FOR_UNTRIMMED else _TRIMMED_SHARE
@@ -145,7 +152,7 @@ def fit_bags(
     if len(bags) == settings.n_bags and stopped is not Status.INTERRUPTED:
         stopped = None
     scores = np.array([scores_of_bag for _, scores_of_bag in found])
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ScoreComponent, ...] = ()
     combined = _mean_out_of_bag(scores)
     if settings.trim is None or settings.isolation is not None:
         parts, combined = _combine_groups(scores, settings.trim is None)
@@ -165,7 +172,9 @@ def _mean_out_of_bag(scores: FloatArray) -> FloatArray:
     return np.where(times > 0, np.nansum(scores, axis=0) / np.maximum(times, 1), np.nan)
 
 
-def _combine_groups(scores: FloatArray, is_auto: bool) -> tuple[tuple[Part, ...], FloatArray]:
+def _combine_groups(
+    scores: FloatArray, is_auto: bool
+) -> tuple[tuple[ScoreComponent, ...], FloatArray]:
     """``Part`` s of the bags, and the smallest of their scores for each reference row.
 
     If every second bag is trimmed, and trimmed and other bags agree on which rows are the most
@@ -199,7 +208,9 @@ def _do_agree(plain: FloatArray, trimmed: FloatArray) -> bool:
     return len(np.intersect1d(lowest_plain, lowest_trimmed)) > _MIN_AGREEMENT * most
 
 
-def _standardise(scores: FloatArray, weight: float = 1.0, **of: Any) -> tuple[Part, FloatArray]:
+def _standardise(
+    scores: FloatArray, weight: float = 1.0, **of: Any
+) -> tuple[ScoreComponent, FloatArray]:
     """A ``Part`` by scores of rows that it doesn't know, and these, standardised."""
     known = scores[np.isfinite(scores)]
     middle = spread = 0.0
@@ -207,13 +218,13 @@ def _standardise(scores: FloatArray, weight: float = 1.0, **of: Any) -> tuple[Pa
         middle = float(np.median(known))
         apart = np.abs(known - middle)
         spread = float(np.median(apart)) or float(np.mean(apart))
-    part = Part(middle=middle, spread=(spread or 1.0) / weight, **of)
+    part = ScoreComponent(middle=middle, spread=(spread or 1.0) / weight, **of)
     return part, part.standardise(scores)
 
 
 def _score_by_isolation(
     X: RowMatrix, copies: WeightedCopies, places: IntArray, settings: BagSettings
-) -> tuple[Part, FloatArray]:
+) -> tuple[ScoreComponent, FloatArray]:
     """The ``Part`` of the isolation kernel, and the standardised scores of reference rows.
 
     References are scored by the draws in which they aren't centres, without themselves.
@@ -221,7 +232,9 @@ def _score_by_isolation(
     n = len(places)
     kernel, drawn = settings.isolation.among(X, copies, places, settings.seed, _DRAWS_FROM)
     n_draws = len(drawn)
-    cells = kernel.nearest(X[copies.rows[places]], settings.n_jobs) + kernel.first_cells()
+    cells = (
+        kernel.find_nearest(X[copies.rows[places]], settings.n_jobs) + kernel.number_first_cells()
+    )
     counts = np.bincount(cells.ravel(), minlength=kernel.n_cells)
     is_centre = np.zeros((n, n_draws), bool)
     is_centre[drawn, np.arange(n_draws)[:, None]] = True
@@ -229,7 +242,7 @@ def _score_by_isolation(
     times = n_draws - is_centre.sum(axis=1)
     total = np.where(is_centre, 0.0, similarity).sum(axis=1)
     mean = np.where(times > 0, total / np.maximum(times, 1), np.nan)
-    isolated = Isolated(kernel=kernel, weights=counts / n * n_draws**-0.5)
+    isolated = IsolationSimilarity(kernel=kernel, weights=counts / n * n_draws**-0.5)
     return _standardise(log_similarity(mean), _SECONDARY_WEIGHT, isolated=isolated)
 
 
@@ -278,17 +291,17 @@ def _fit_ball(
     """A ball around the rows of a bag, those farthest from their neighbours left out."""
     since = time.perf_counter()
     apart = _distances(inside, is_matrix)
-    far = farthest(_neighbor_distances(apart), settings.trim)
+    far = mark_farthest(_neighbor_distances(apart), settings.trim)
     core = np.flatnonzero(~far)
     inside, apart = inside[core], apart[np.ix_(core, core)]
     if is_matrix:
         inside = inside[:, core]
     gamma = settings.gamma
     if gamma is None:
-        gamma = gamma_of(_neighbor_distances(apart), _GAMMA_FACTOR)
+        gamma = gamma_from_distances(_neighbor_distances(apart), _GAMMA_FACTOR)
     kernel = settings.kernel(gamma)
-    shift = shift_of(kernel, inside)
-    gram = gram_over(kernel, centered(inside, shift), 1, float64=True)
+    shift = find_shift(kernel, inside)
+    gram = make_training_gram(kernel, centered(inside, shift), 1, float64=True)
     block = gram.block(np.arange(gram.n))
     diagonal = np.diag(block)
     ball = SquaredSlackBall(settings.C)
@@ -334,8 +347,8 @@ def _distances(X: RowMatrix, is_matrix: bool) -> FloatArray:
 
 
 def _neighbor_distances(distances: FloatArray) -> FloatArray:
-    """Distance of every row to its q-th neighbour, q = ``rank_of_neighbor(n)``."""
-    rank = rank_of_neighbor(len(distances)) if len(distances) > 1 else 0
+    """Distance of every row to its q-th neighbour, q = ``neighbor_rank(n)``."""
+    rank = neighbor_rank(len(distances)) if len(distances) > 1 else 0
     return np.partition(distances, rank, axis=1)[:, rank]
 
 

@@ -17,16 +17,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.available import available_if
 from .._util.warn import warn
-from ..base.kernel_estimator import KernelMachine
-from ..base.locking import consistent, fitting, lock_of, one_at_a_time
+from ..base.kernel_estimator import KernelEstimator
+from ..base.locking import consistent, exclusive, fitting, lock_of
 from ..base.solution import OneClassSolution, Solution
 from ..base.status import Callback
 from ..base.stream import ConvexStream
 from ..base.training_rows import RowStream
-from ..calibration.conformal import Conformal, keys_of
+from ..calibration.conformal import Conformal, row_numbers_of
 from ..calibration.left_out_scores import (
     Redraw,
     draw_held_out,
+    few_rows_message,
     held_out_marks,
     held_rows,
     is_split,
@@ -34,19 +35,18 @@ from ..calibration.left_out_scores import (
     normal_places,
     numbers_after,
     scores_left_out,
-    told_of_few_rows,
 )
 from ..data.labels.marks import read_anomalies, read_marks
 from ..rows.device import backend_of
 from ..rows.memory import MemorySource
-from ..rows.row_store import HeldRows, read_indices
+from ..rows.row_store import RowStore, read_indices
 from ..rows.source import RowSource
-from ..rows.spec import Solved
-from ..rows.validation import check_weight, is_outside, read_all
+from ..rows.spec import SolvedProblem
+from ..rows.validation import check_weight, is_out_of_core, load_rows
 from ..solvers import Result
 from .left_out import FitPredict
 from .problem import OneClassFormulation
-from .rows_outside import OUTSIDE, measure_share_outside, warn_of_rows_outside
+from .rows_outside import SHARE_OUTSIDE, measure_share_outside, warn_of_rows_outside
 from .task import ONE_CLASS
 
 # Scores of rows that a model was not trained on, what identifies each, and their numbers.
@@ -58,7 +58,7 @@ CALIBRATION = {
 }
 
 
-class OneClassMachine(FitPredict, KernelMachine):
+class OneClassEstimator(FitPredict, KernelEstimator):
     """A model of one class: it says how rows are fitted (``_fit_rows``) and what they give.
 
     ``_fit_rows(rows, callback)`` ends in ``_settle``, and
@@ -69,11 +69,11 @@ class OneClassMachine(FitPredict, KernelMachine):
     has_own_threshold: ClassVar[bool] = True  # where no rate of false alarms is given
     takes_anomalies: ClassVar[bool] = True  # whether it learns from confirmed anomalies
     has_bags: ClassVar[bool] = False  # whether it is made of models of samples of the rows
-    _found: OneClassSolution
+    _solution_now: OneClassSolution
     # The share of the rows that a split holds out; None until that is known.
-    _share_held_out = None
+    _held_out_share = None
     # The seed and the count of the numbers that break ties.
-    _ties_broken = None
+    _tie_state = None
 
     @property
     def cost_name(self) -> str:
@@ -126,7 +126,7 @@ class OneClassMachine(FitPredict, KernelMachine):
                     "pass calibration='split', or rows and a kernel or a callable."
                 )
             self._refuse_graph("target_fpr")
-        must_split = self._learns_kernel or not rows.can_be_held
+        must_split = self._learns_kernel or not rows.is_updatable
         if rate is None or not is_split(calibration, must_split, n):
             self._fit_rows(rows, callback)
             if rate is None:
@@ -139,7 +139,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         self._fit_rows(rest, callback)
         if held is not None:
             score = self.function_(held[0], n_jobs=self.n_jobs, **held[1])
-            self._calibrate(self._found.comparable(score), rows=np.flatnonzero(drawn))
+            self._calibrate(self._solution_now.comparable(score), rows=np.flatnonzero(drawn))
         self._calibrate_or_reset()
 
     def _refuse_graph(self, what: str) -> None:
@@ -152,14 +152,14 @@ class OneClassMachine(FitPredict, KernelMachine):
 
     def _calibrate_or_reset(self) -> None:
         """Calibrate the model; refused or interrupted, it is not fitted."""
-        with self._fitted_or_not(interrupted=True):
-            self._calibrated()
+        with self._discard_on_error(interrupted=True):
+            self._get_conformal()
 
     def _store_result(
         self,
         rows: RowSource,
         formulation: OneClassFormulation,
-        solved: Solved,
+        solved: SolvedProblem,
         shift: FloatArray | None,
         tol: float,
     ) -> None:
@@ -168,34 +168,34 @@ class OneClassMachine(FitPredict, KernelMachine):
         result, unit = solved.result, formulation.unit(rows.mass)
         solution = self._solution(solved.X, solved.numbers, problem, result, shift, unit)
         stream = None
-        if rows.can_be_held:
+        if rows.is_updatable:
             in_memory = cast(MemorySource, rows)
-            held = HeldRows(in_memory.everything, **in_memory.marks)
+            held = RowStore(in_memory.everything, **in_memory.marks)
             kernel = solution.function.kernel
-            start = in_memory.spread(result.a), result.multiplier
+            start = in_memory.scatter(result.a), result.multiplier
             so_far = {"n_steps": solution.n_iter, "history": solution.history}
             stream = ConvexStream(formulation, kernel, held, start, shift=shift, **so_far)
-        self._hold(stream)
-        self._keep(solution)
+        self._attach_stream(stream)
+        self._store_solution(solution)
         if solution.rate is None and not solution.is_point:  # which the fit warns of
             share = measure_share_outside(rows, formulation, solved, solution.function.rounding)
-            self._values.put(OUTSIDE, self._version, share)
+            self._fitted_values.store(SHARE_OUTSIDE, self._version, share)
         if rows.backend is not None:
             self._backend = rows.backend
         if held_out is not None:
             normal = slice(None) if rows.anomalies is None else ~rows.anomalies
-            self._share_held_out = float(held_out.mask[normal].mean())
+            self._held_out_share = float(held_out.mask[normal].mean())
         self._warn_about_result(result, tol, solution)
 
-    def _hold(self, stream: RowStream | None) -> None:
-        super()._hold(stream)
-        self._share_held_out = self._ties_broken = None
+    def _attach_stream(self, stream: RowStream | None) -> None:
+        super()._attach_stream(stream)
+        self._held_out_share = self._tie_state = None
 
     def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
         """Warn about the solution."""
         self._report_status(result, tol, solution.duality_gap)
 
-    def _describe(self) -> Solution:
+    def _describe_solution(self) -> Solution:
         stream = cast(ConvexStream, self._stream)
         problem, result = stream.solution()
         rows, numbers = stream.rows.rows(stream.on_path), stream.rows.numbers(stream.on_path)
@@ -204,10 +204,10 @@ class OneClassMachine(FitPredict, KernelMachine):
 
     # -- calibration ---------------------------------------------------------------------------
 
-    def _calibrated(self) -> Conformal:
+    def _get_conformal(self) -> Conformal:
         """The model's ``Conformal``. What it takes is computed now, if need be."""
         with lock_of(self):
-            found = self._values.known("conformal", self._version)
+            found = self._fitted_values.peek("conformal", self._version)
             if found is None:
                 # This may begin the path of the rows: then the solution is another one.
                 found = self._calibrate(*self._scores_to_calibrate())
@@ -219,10 +219,10 @@ class OneClassMachine(FitPredict, KernelMachine):
         """Store the ``Conformal`` of scores of rows, with ``keys`` if they are trained on."""
         order = np.argsort(scores, kind="stable")
         keys, rows = (None if given is None else given[order] for given in (keys, rows))
-        found = replace(self._found.calibrated(scores[order], keys), rows=rows)
+        found = replace(self._solution_now.calibrated(scores[order], keys), rows=rows)
         if found.rate is not None and not found.rank:
-            warn(told_of_few_rows(found.rate, len(scores)), UserWarning)
-        self._values.put("conformal", self._version, found)
+            warn(few_rows_message(found.rate, len(scores)), UserWarning)
+        self._fitted_values.store("conformal", self._version, found)
         return found
 
     def _scores_to_calibrate(self) -> ScoredRows:
@@ -233,7 +233,7 @@ class OneClassMachine(FitPredict, KernelMachine):
                 "training rows; pass target_fpr and fit it again."
             )
         if not stream.done:
-            last = self._values.last("conformal")
+            last = self._fitted_values.latest("conformal")
             if last is None:
                 raise ValueError("an update is unfinished; call resume() first.")
             return last.scores, last.keys, last.rows
@@ -249,8 +249,8 @@ class OneClassMachine(FitPredict, KernelMachine):
                     "calibration='leave-one-out' to compute them anyway."
                 )
             stream = self._ready_stream()
-            self._follow("fit", stream)
-        solution = self._found
+            self._run_update("fit", stream)
+        solution = self._solution_now
 
         def score(rows: RowMatrix) -> FloatArray:
             return solution.comparable(solution.function(rows, n_jobs=self.n_jobs))
@@ -269,22 +269,22 @@ class OneClassMachine(FitPredict, KernelMachine):
         fewest = 1 if solution.rate is None else int(np.ceil(1.0 / solution.rate))
         places, scores = scores_left_out(stream, own, score, tail, deadline, fewest)
         numbers = np.searchsorted(stream.rows.places, places)
-        return scores, keys_of(held_rows(stream, places)), numbers
+        return scores, row_numbers_of(held_rows(stream, places)), numbers
 
     # -- what a fit has found ------------------------------------------------------------------
 
     @property
     def _threshold(self) -> float:
         """The score below which rows are rejected: calibrated, or the model's own boundary."""
-        solution = self._found
+        solution = self._solution_now
         if solution.rate is None:
             return solution.function.boundary
-        return self._calibrated().threshold
+        return self._get_conformal().threshold
 
     @property
     @consistent
     def intercept_(self) -> Any:
-        threshold, solution = self._threshold, self._found
+        threshold, solution = self._threshold, self._solution_now
         moved = threshold - solution.function.boundary
         return self._to_native(np.array([solution.intercept - moved]))
 
@@ -292,8 +292,8 @@ class OneClassMachine(FitPredict, KernelMachine):
     @consistent
     def is_calibrated_(self) -> bool:
         self._check_is_fitted()
-        known = self._values.known("conformal", self._version) is not None
-        return known or self._found.rate is not None
+        known = self._fitted_values.peek("conformal", self._version) is not None
+        return known or self._solution_now.rate is not None
 
     @property
     @consistent
@@ -304,13 +304,13 @@ class OneClassMachine(FitPredict, KernelMachine):
                 f"this {type(self).__name__} is not calibrated: pass target_fpr and fit it again, "
                 "or call p_values once."
             )
-        return self._calibrated()
+        return self._get_conformal()
 
     @property
     def calibration_scores_(self) -> Any:
         self._check_is_fitted()
         try:
-            return self._to_native(self._calibrated().scores)
+            return self._to_native(self._get_conformal().scores)
         except ValueError as error:
             raise AttributeError(str(error)) from error
 
@@ -419,14 +419,14 @@ class OneClassMachine(FitPredict, KernelMachine):
         array([0.64 , 0.005])
         """
         with lock_of(self):
-            rows = None if is_outside(X) else self._rows_to_score(X)  # complains first
-            conformal, values = self._calibrated(), self._evaluation(X, **options)
+            rows = None if is_out_of_core(X) else self._rows_to_score(X)  # complains first
+            conformal, values = self._get_conformal(), self._evaluation(X, **options)
         score, backend = values(), backend_of(X)
         score = score if backend is None else backend.numpy(score)
         if not smoothed:
             found = conformal.p_values(score)
         else:
-            keys = None if conformal.keys is None else keys_of(read_all(X, rows))
+            keys = None if conformal.keys is None else row_numbers_of(load_rows(X, rows))
             found = conformal.smoothed(score, self._draw_tie_breakers(len(score)), keys)
         return found if backend is None else backend.array(found)
 
@@ -436,9 +436,9 @@ class OneClassMachine(FitPredict, KernelMachine):
             if isinstance(self.random_state, np.random.RandomState):
                 return 1.0 - self.random_state.uniform(size=n)
             seed, used = self._seed(), 0
-            if self._ties_broken is not None and self._ties_broken[0] == seed:
-                used = self._ties_broken[1]
-            self._ties_broken = seed, used + n
+            if self._tie_state is not None and self._tie_state[0] == seed:
+                used = self._tie_state[1]
+            self._tie_state = seed, used + n
             return numbers_after(used, n, seed)
 
     # -- updates -------------------------------------------------------------------------------
@@ -471,7 +471,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         return self._add(X, None, sample_weight, anomalies)
 
     @available_if(attrgetter("takes_anomalies"))
-    @one_at_a_time
+    @exclusive
     def relabel(self, indices: npt.ArrayLike, anomaly: npt.ArrayLike = True) -> Self:
         """Mark training rows as confirmed anomalies, or as normal rows: as ``fit`` would have.
 
@@ -489,9 +489,9 @@ class OneClassMachine(FitPredict, KernelMachine):
         after[chosen] = marks
         options = {} if redraw is None else {"switching": redraw.after(after)}
         change = partial(stream.relabel, chosen, marks, **options)
-        return self._follow("relabel", stream, self.max_steps, change)
+        return self._run_update("relabel", stream, self.max_steps, change)
 
-    def _read_new(
+    def _read_new_rows(
         self,
         X: MatrixLike,
         y: object,
@@ -502,7 +502,7 @@ class OneClassMachine(FitPredict, KernelMachine):
         X = self._rows_to_score(X)
         new = MemorySource(X, *check_weight(sample_weight, X))
         anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._make_redraw()
-        values = {"X": X, "weight": new.spread(new.weights), "anomaly": anomaly}
+        values = {"X": X, "weight": new.scatter(new.weights), "anomaly": anomaly}
         if redraw is not None:
             values["calibrates"] = redraw.among_new(X.shape[0], anomaly)
         return values
@@ -514,11 +514,11 @@ class OneClassMachine(FitPredict, KernelMachine):
 
     def _make_redraw(self) -> Redraw | None:
         """The ``Redraw`` of one update; None without a split."""
-        return Redraw.of(self._stream, self._share_held_out, self._seed())
+        return Redraw.of(self._stream, self._held_out_share, self._seed())
 
-    def _remembered(self) -> list[str]:
-        if self._found.rate is not None:
-            self._calibrated()
+    def _cached_names_to_keep(self) -> list[str]:
+        if self._solution_now.rate is not None:
+            self._get_conformal()
         return ["conformal"]
 
     @consistent

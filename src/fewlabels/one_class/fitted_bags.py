@@ -59,7 +59,7 @@ def compute_level(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Isolated:
+class IsolationSimilarity:
     """The log of a row's mean similarity to training rows under the isolation kernel."""
 
     kernel: Cells
@@ -75,14 +75,14 @@ def log_similarity(values: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class ScoreComponent:
     """One of the scores that an ensemble takes the smallest of, standardised.
 
     It is the mean over some ``bags``, or the function ``isolated``.
     """
 
     bags: tuple = ()  # their numbers
-    isolated: Isolated | None = None
+    isolated: IsolationSimilarity | None = None
     middle: float  # median over training rows that have no part in the score
     spread: float  # what the difference from it is divided by, > 0
 

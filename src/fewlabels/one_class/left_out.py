@@ -15,7 +15,7 @@ from ..calibration.left_out_scores import is_split
 _CHANCE_LEVEL = 1e-3
 
 
-class Outside(NamedTuple):
+class OutsideCount(NamedTuple):
     """How many of the rows ``counted`` are ``outside``; ``left_out``: each scored without itself.
 
     Otherwise the rows are scored by the model that was trained on them.
@@ -31,7 +31,7 @@ class Outside(NamedTuple):
         return self.outside / self.counted if self.counted else float("nan")
 
 
-def count_outside(model: Any, X: Any) -> Outside:
+def count_outside(model: Any, X: Any) -> OutsideCount:
     """Count the training rows outside, each scored as if it had been left out.
 
     Parameters
@@ -51,7 +51,7 @@ def count_outside(model: Any, X: Any) -> Outside:
     left_out = decisions is not None
     if decisions is None:
         decisions = np.asarray(model.decision_function(X))
-    return Outside(int(np.count_nonzero(decisions < 0)), len(decisions), left_out)
+    return OutsideCount(int(np.count_nonzero(decisions < 0)), len(decisions), left_out)
 
 
 def predict_left_out(model: Any, X: Any) -> NDArray[np.intp]:

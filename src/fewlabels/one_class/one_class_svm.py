@@ -12,15 +12,21 @@ from sklearn.utils._param_validation import Interval
 
 from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.threads import resolve_n_jobs
-from ..base.kernel_estimator import COMMON, KernelMachine, Outside
-from ..base.solution import OneClassSolution, function_of, largest_diagonal, run_by, score_limits
+from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
+from ..base.solution import (
+    OneClassSolution,
+    describe_run,
+    largest_diagonal,
+    make_function,
+    score_limits,
+)
 from ..base.status import Callback
 from ..problem import DualProblem
-from ..rows.memory import StatedInMemory
-from ..rows.source import RowSource, Stated
-from ..rows.spec import Solved
+from ..rows.memory import BoundProblemInMemory
+from ..rows.source import BoundProblem, RowSource
+from ..rows.spec import SolvedProblem
 from ..solvers import Result, Status
-from .base import CALIBRATION, OneClassMachine
+from .base import CALIBRATION, OneClassEstimator
 from .problem import ANOMALY_COST, OneClass
 
 # The share of the scores' range from which a tolerance is refined.
@@ -30,7 +36,7 @@ _ROUNDING = 1e-13
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OneClassSVM(OneClassMachine):
+class OneClassSVM(OneClassEstimator):
     r"""One-class support vector machine, a drop-in for scikit-learn's class.
 
     Use it in place of ``sklearn.svm.OneClassSVM``: parameters, attributes and results are the
@@ -141,7 +147,9 @@ class OneClassSVM(OneClassMachine):
     array([-1,  1,  1,  1, -1])
     """
 
-    _outside = Outside({"calibration": ("split", "auto")}, only_with={"calibration": "target_fpr"})
+    _out_of_core = OutOfCoreSupport(
+        {"calibration": ("split", "auto")}, only_with={"calibration": "target_fpr"}
+    )
     _parameter_constraints: ClassVar[dict] = {
         **COMMON,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
@@ -170,14 +178,14 @@ class OneClassSVM(OneClassMachine):
 
     def _fit_rows(self, rows: RowSource, callback: Callback | None) -> None:
         kernel, formulation = self._set_kernel(rows), self._formulation(rows.mass)
-        stated = rows.stated(kernel, formulation, resolve_n_jobs(self.n_jobs))
+        stated = rows.build_problem(kernel, formulation, resolve_n_jobs(self.n_jobs))
         tol = self.tol / max(1.0, formulation.unit(rows.mass))
         solved = self._solve_refined(stated, tol, 0.1 * self.tol, callback)
         self._store_result(rows, formulation, solved, stated.shift, tol)
 
     def _solve_refined(
-        self, stated: Stated, tol: float, rtol: float, callback: Callback | None
-    ) -> Solved:
+        self, stated: BoundProblem, tol: float, rtol: float, callback: Callback | None
+    ) -> SolvedProblem:
         """Solve the problem, and further where ``tol`` is a large part of the scores' range.
 
         Under a very wide kernel all scores are nearly the same, and what ``tol`` allows could
@@ -193,7 +201,7 @@ class OneClassSVM(OneClassMachine):
         finer = max(self.tol * spread, _ROUNDING * float(np.abs(result.gradient).max()), 1e-300)
         if finer >= tol:
             return solved
-        in_memory = cast(StatedInMemory, stated)
+        in_memory = cast(BoundProblemInMemory, stated)
         found = in_memory.solve(self._settings(finer, 0.0, callback), start=result)
         is_better = found.result.converged or found.result.status is Status.INTERRUPTED
         return found if is_better else solved
@@ -219,12 +227,14 @@ class OneClassSVM(OneClassMachine):
         """From duals that sum to one back to LIBSVM's."""
         coef, kernel, gram = unit * result.a, self._make_kernel(), problem.gram
         offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_diagonal(gram)
-        function, _, support = function_of(
+        function, _, support = make_function(
             kernel, gram, X, coef, numbers, **score_limits(kernel, size, offset, coef)
         )
         return OneClassSolution(
             function=function,
-            **run_by(support, [len(support)], result.n_iter, result.history, result.converged),
+            **describe_run(
+                support, [len(support)], result.n_iter, result.history, result.converged
+            ),
             objective=unit**2 * result.objective,
             duality_gap=unit**2 * problem.supported_gap(result),
             intercept=-offset,
@@ -235,7 +245,7 @@ class OneClassSVM(OneClassMachine):
 
     # -- what a fit has found ------------------------------------------------------------------
 
-    _FIXED = ("nu", "C_anomaly", *KernelMachine._FIXED)
+    _FIXED = ("nu", "C_anomaly", *KernelEstimator._FIXED)
 
     @property
     def cost_name(self) -> str:

@@ -36,8 +36,8 @@ class OneClassFormulation(Formulation):
         anomaly = anomaly_mask(rows)
         return rows["weight"] if anomaly is None else np.where(anomaly, 0.0, rows["weight"])
 
-    def check_left(self, rows: Rows) -> None:
-        super().check_left(rows)
+    def check_remaining(self, rows: Rows) -> None:
+        super().check_remaining(rows)
         anomaly = anomaly_mask(rows)
         if anomaly is not None and not np.any(self.takes(rows) & ~anomaly):
             raise ValueError(
@@ -79,7 +79,7 @@ class Ball(OneClassFormulation):
         constant = bool(np.all(rows["diagonal"] == origin))
         return replace(self, origin=origin, constant=constant)
 
-    def joined_by(self, rows: Rows) -> Self:
+    def with_new_rows(self, rows: Rows) -> Self:
         constant = self.constant and bool(np.all(rows["diagonal"] == self.origin))
         return replace(self, constant=constant)
 
@@ -164,8 +164,8 @@ class LinearSlackBall(Ball):
         """Return whether C is large enough for rows that weigh ``mass``."""
         return self.nu is not None or self.C * mass >= 1.0 - 1e-12
 
-    def check_left(self, rows: Rows) -> None:
-        super().check_left(rows)
+    def check_remaining(self, rows: Rows) -> None:
+        super().check_remaining(rows)
         mass = float(self.masses(rows).sum())
         if not self.has_solution(mass):
             raise ValueError(

@@ -11,11 +11,11 @@ from .._util.warn import warn
 from ..base.locking import lock_of
 from ..rows.memory import MemorySource
 from ..rows.source import RowSource
-from ..rows.spec import Solved
+from ..rows.spec import SolvedProblem
 from .problem import OneClassFormulation
 
 #: Name of the share among a model's late values.
-OUTSIDE = "rows outside"
+SHARE_OUTSIDE = "rows outside"
 # The share that needs no warning where nothing bounds it.
 _USUAL_SHARE = 0.1
 # What a share may exceed its bound by, as a factor or in itself: boundary rows are within a
@@ -25,7 +25,7 @@ _BOUND_MARGIN = 0.02
 
 
 def measure_share_outside(
-    rows: RowSource, formulation: OneClassFormulation, solved: Solved, rounding: float
+    rows: RowSource, formulation: OneClassFormulation, solved: SolvedProblem, rounding: float
 ) -> tuple[float, float]:
     """Return the share of normal training rows outside the boundary, and the bound on it.
 
@@ -37,7 +37,7 @@ def measure_share_outside(
         The rows of the fit.
     formulation : OneClassFormulation
         The model's problem.
-    solved : Solved
+    solved : SolvedProblem
         Its solution.
     rounding : float
         The distance from the boundary, in scores, that counts as on it.
@@ -61,11 +61,11 @@ def measure_share_outside(
 def warn_of_rows_outside(model: Any) -> None:
     """Warn, once after a fit, if the boundary leaves out many more rows than were asked for."""
     with lock_of(model):
-        late, version = model._late, model._version
-        found = None if late is None else late.known(OUTSIDE, version)
+        late, version = model._cache, model._version
+        found = None if late is None else late.peek(SHARE_OUTSIDE, version)
         if found is None:
             return
-        late.put(OUTSIDE, version, None)
+        late.store(SHARE_OUTSIDE, version, None)
     share, bound = found
     if share <= (max(_BOUND_FACTOR * bound, bound + _BOUND_MARGIN) if bound else _USUAL_SHARE):
         return

@@ -14,16 +14,22 @@ from .._util.messages import Message, ref
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
 from ..base.fitted_estimator import solution_attr
-from ..base.kernel_estimator import COMMON, KernelMachine, Outside
-from ..base.solution import OneClassSolution, function_of, largest_diagonal, run_by, score_limits
+from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
+from ..base.solution import (
+    OneClassSolution,
+    describe_run,
+    largest_diagonal,
+    make_function,
+    score_limits,
+)
 from ..base.status import Callback
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
-from ..rows.memory import StatedInMemory
+from ..rows.memory import BoundProblemInMemory
 from ..rows.source import RowSource
 from ..solvers import REFERENCE_SOLVERS, Result, check_solver_options
-from ..solvers.run import judged
-from .base import CALIBRATION, OneClassMachine
+from ..solvers.run import check_gap
+from .base import CALIBRATION, OneClassEstimator
 from .problem import LinearSlackBall, SquaredSlackBall
 
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
@@ -36,7 +42,7 @@ _MIN_SHARE_OF_NORM = 1e-6
 
 
 @dataclass(eq=False, repr=False)
-class SVDD(OneClassMachine):
+class SVDD(OneClassEstimator):
     r"""Support vector data description: the smallest ball around one class.
 
     Use it if all training rows are normal and you want to know which new rows don't belong.
@@ -205,7 +211,7 @@ class SVDD(OneClassMachine):
     array([-1])
     """
 
-    _outside = Outside(
+    _out_of_core = OutOfCoreSupport(
         {"solver": ("auto", "decomposition"), "calibration": ("split", "auto")},
         only_with={"calibration": "target_fpr"},
     )
@@ -251,7 +257,7 @@ class SVDD(OneClassMachine):
                 "pass kernel=Manifold().over(some of the rows), or use OneClassSVM."
             )
         formulation = self._formulation(rows.n_counting, rows.mass)
-        stated = rows.stated(kernel, formulation, resolve_n_jobs(self.n_jobs))
+        stated = rows.build_problem(kernel, formulation, resolve_n_jobs(self.n_jobs))
         tol = self._tolerance(*stated.sample())
         if self.solver in REFERENCE_SOLVERS:
             if rows.anomaly is not None and self.solver != "qp":
@@ -260,11 +266,11 @@ class SVDD(OneClassMachine):
                     "solver='decomposition' or 'qp'."
                 )
             # Their own rule doesn't say how far the optimum is: the gap does.
-            in_memory = cast(StatedInMemory, stated)
+            in_memory = cast(BoundProblemInMemory, stated)
             problem = in_memory.problem
             result, tol = self._solve_by_reference(problem, callback), tol / _SHARE_OF_VARIANCE
             gap = problem.supported_gap(result)
-            solved = in_memory.solved(judged(result, gap, tol))
+            solved = in_memory.solved(check_gap(result, gap, tol))
         else:
             solved = stated.solve(self._settings(tol, 0.0, callback))
         self._store_result(rows, formulation, solved, stated.shift, tol)
@@ -351,7 +357,7 @@ class SVDD(OneClassMachine):
             boundary, self_weight, bias = 1.0 + center_norm + boundary, 0.0, 0.0
         else:
             self_weight, bias = 1.0, -center_norm
-        function, _, support = function_of(
+        function, _, support = make_function(
             kernel,
             gram,
             X,
@@ -370,7 +376,9 @@ class SVDD(OneClassMachine):
             intercept += float(shift @ shift - 2.0 * (center @ shift))
         return OneClassSolution(
             function=function,
-            **run_by(support, [len(support)], result.n_iter, result.history, result.converged),
+            **describe_run(
+                support, [len(support)], result.n_iter, result.history, result.converged
+            ),
             objective=result.objective,
             duality_gap=problem.supported_gap(result),
             intercept=intercept,
@@ -387,7 +395,7 @@ class SVDD(OneClassMachine):
         """The parameter that sets the cost of slack."""
         return "C" if self.slack == "squared" else "nu"
 
-    _FIXED = ("C", "nu", "slack", "C_anomaly", *KernelMachine._FIXED)
+    _FIXED = ("C", "nu", "slack", "C_anomaly", *KernelEstimator._FIXED)
     radius_ = solution_attr("radius")
 
     offset_ = property(lambda self: self._threshold)

@@ -17,18 +17,18 @@ from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from .._util.threads import one_blas_thread, resolve_n_jobs
 from .._util.warn import warn
-from ..base.kernel_estimator import COMMON, KernelMachine
+from ..base.kernel_estimator import COMMON, KernelEstimator
 from ..base.locking import fitting
-from ..base.solution import run_by
+from ..base.solution import describe_run
 from ..base.status import Callback
-from ..base.versioned_cache import Late
+from ..base.versioned_cache import VersionedCache
 from ..kernels import Isolation, Kernel, make_kernel
-from ..rows.row_store import HeldRows
+from ..rows.row_store import RowStore
 from ..rows.validation import fit_rows
 from ..solvers import Status
 from .bag_stream import BagStream
-from .bags import BagSettings, fit_bags, trim_of
-from .base import OneClassMachine, ScoredRows
+from .bags import BagSettings, fit_bags, resolve_trim
+from .base import OneClassEstimator, ScoredRows
 from .fitted_bags import Bag, BagsSolution
 
 # The isolation kernel in the score.
@@ -37,7 +37,7 @@ _COMMON_PARAMETERS = "degree coef0 tol max_time n_jobs random_state verbose".spl
 
 
 @dataclass(eq=False, repr=False)
-class SVDDEnsemble(OneClassMachine):
+class SVDDEnsemble(OneClassEstimator):
     """Ensemble of small balls around one class that may contain anomalies.
 
     Use it if you want to know which new rows don't belong and can't promise that all training
@@ -202,7 +202,7 @@ class SVDDEnsemble(OneClassMachine):
     cache_size: ClassVar[float] = 200.0
     _FIXED = (
         *("n_bags", "bag_size", "trim", "isolation", "C", "random_state"),
-        *KernelMachine._FIXED,
+        *KernelEstimator._FIXED,
     )
 
     # -- fitting -------------------------------------------------------------------------------
@@ -243,16 +243,16 @@ class SVDDEnsemble(OneClassMachine):
             self.shape_fit_, self.gamma_ = rows.everything.shape, 0.0
         else:
             self._set_kernel(rows)
-        weight = rows.spread(rows.weights)
+        weight = rows.scatter(rows.weights)
         found = self._fit_bags(rows.everything, weight, self._seed(), callback)
         if by_neighbors:
             widths = [bag.entry["gamma"] for bag in found.function.bags]
             self.gamma_ = float(np.median(widths))
         stream = None
         if self.kernel != "precomputed":
-            stream = BagStream(HeldRows(rows.everything, weight=weight))
-        self._hold(stream)
-        self._keep(found)
+            stream = BagStream(RowStore(rows.everything, weight=weight))
+        self._attach_stream(stream)
+        self._store_solution(found)
         self._report_bags(found)
         self._calibrate_or_reset()
         return self
@@ -271,7 +271,7 @@ class SVDDEnsemble(OneClassMachine):
             n_bags=self.n_bags,
             size=self.bag_size,
             C=float(self.C),
-            trim=trim_of(self.trim, self.n_bags),
+            trim=resolve_trim(self.trim, self.n_bags),
             isolation=self._isolation(),
             kernel=partial(_make_kernel_of_gamma, self.kernel, self.degree, self.coef0),
             gamma=None if by_neighbors else self.gamma_,
@@ -288,7 +288,7 @@ class SVDDEnsemble(OneClassMachine):
         entries = [bag.entry for bag in bags]
         return BagsSolution(
             function=found.function,
-            **run_by(
+            **describe_run(
                 support.astype(np.int32),
                 [len(support)],
                 sum(entry["iterations"] for entry in entries),
@@ -340,7 +340,7 @@ class SVDDEnsemble(OneClassMachine):
                 ConvergenceWarning,
             )
 
-    def _read_new(
+    def _read_new_rows(
         self,
         X: MatrixLike,
         y: object,
@@ -348,31 +348,31 @@ class SVDDEnsemble(OneClassMachine):
         anomalies: VectorLike | None = None,
     ) -> dict[str, Any]:
         _refuse_anomalies(anomalies)
-        new = super()._read_new(X, y, sample_weight)
+        new = super()._read_new_rows(X, y, sample_weight)
         return {name: value for name, value in new.items() if name != "anomaly"}
 
-    def _describe(self) -> BagsSolution:
+    def _describe_solution(self) -> BagsSolution:
         """The bags of the rows that are there; those that hold the same rows stay."""
         stream = self._stream
         assert stream is not None
-        rows, last = stream.training_rows(), self._values.last("solution")
+        rows, last = stream.training_rows(), self._fitted_values.latest("solution")
         return self._fit_bags(rows.X, rows.weight, last.seed, known=last.function.bags)
 
     def _scores_to_calibrate(self) -> ScoredRows:
-        solution = cast(BagsSolution, self._found)
+        solution = cast(BagsSolution, self._solution_now)
         return solution.scores, None, solution.scored
 
-    def _cache_to_save(self) -> Late:
+    def _cache_to_save(self) -> VersionedCache:
         """Return all values: bags hold their rows themselves."""
-        return self._values.copy()
+        return self._fitted_values.copy()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         BaseEstimator.__setstate__(self, state)  # no vectors are missing: bags hold them
 
     # -- what a fit has found ------------------------------------------------------------------
 
-    bags_ = property(lambda self: self._found.function.bags)
-    parts_ = property(lambda self: self._found.function.parts)
+    bags_ = property(lambda self: self._solution_now.function.bags)
+    parts_ = property(lambda self: self._solution_now.function.parts)
     offset_ = property(lambda self: self._threshold)
 
     @property

@@ -49,7 +49,7 @@ class OneClassTask(Task):
         ),
     )
 
-    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
+    def is_suitable(self, counts: Sequence[int], n_blank: int) -> bool:
         return len(counts) == 1 and not n_blank
 
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._util.messages import ref
-from ..base.locking import snapshot_of
+from ..base.locking import take_snapshot
 from ..kernels.base import LARGEST
 from ..tables.encoding.texts import TextEncoder
 from .functions import MOST_BYTES
@@ -121,7 +121,7 @@ def make_graph(
             f"not {kind.__name__}."
         )
     check_is_fitted(estimator)
-    model = snapshot_of(model)
+    model = take_snapshot(model)
     estimator = model[-1] if isinstance(model, Pipeline) else model
     _check_texts(model)
     inputs, rows = _declare_inputs(graph, model)

@@ -136,7 +136,7 @@ def write_class_values(graph: Graph, functions: ClassFunctions, x: str) -> str:
     vectors, weights = functions.vectors, functions.weights
     has_graph = kernel.has_graph
     if has_graph:
-        vectors, coef = kernel.expanded(vectors, coef, functions.on_points)
+        vectors, coef = kernel.expand(vectors, coef, functions.on_points)
         kernel = kernel.plain
         if kernel.has_features:
             assert isinstance(kernel, FeatureKernel)
@@ -262,7 +262,7 @@ def _sum_cells(graph: Graph, kernel: Cells, weights: FloatArray, x: str) -> str:
     best = graph.add("ReduceMax", near, np.array([2]), keepdims=1)
     is_nearest = graph.add("GreaterOrEqual", graph.add("Add", near, slack), best)
     cells = graph.add("ArgMax", graph.cast(is_nearest, np.float32), axis=2, keepdims=0)
-    cells = graph.add("Add", cells, kernel.first_cells())
+    cells = graph.add("Add", cells, kernel.number_first_cells())
     table = np.ascontiguousarray(weights.T) * len(kernel.draws) ** -0.5
     found = graph.add("Gather", table, cells, axis=0)
     return graph.add("ReduceSum", found, np.array([1]), keepdims=0)
@@ -333,7 +333,7 @@ def _write_deformed(graph: Graph, function: Function, x: str, exact: bool) -> tu
             "an SVDD with a manifold kernel can't be exported, because of its K(x, x); fit a "
             "OneClassSVM with that kernel, or an SVDD with kernel='rbf'."
         )
-    plain = function.in_base()  # whose large coefficients take each other's values away
+    plain = function.to_base_kernel()  # whose large coefficients take each other's values away
     return _WRITERS[plain.kernel.onnx_form](graph, plain, x, True)
 
 
@@ -459,7 +459,7 @@ def _compute_distances(
 
 
 def _continue_in_log_scale(graph: Graph, total: str, logs: Sequence[str], tail: float) -> str:
-    """Write ``continued`` of ``kernels/operators/expansion.py``, from logarithms of parts."""
+    """Write ``extend_tail`` of ``kernels/operators/expansion.py``, from logarithms of parts."""
     largest = graph.add("Max", *logs)
     shares = [graph.add("Exp", graph.add("Sub", log, largest)) for log in logs]
     log = graph.add("Add", largest, graph.add("Log", graph.add("Sum", *shares)))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..base.locking import snapshot_of
-from ..tasks import machine_class, own_machines
+from ..base.locking import take_snapshot
+from ..tasks import estimator_class, list_own_methods
 from .graph import Graph
 from .machines import add_outputs, get_label_values, get_output_shape, list_output_names
 
@@ -36,7 +36,7 @@ def register_with_skl2onnx() -> None:
             "register_with_skl2onnx needs the package skl2onnx; install it with "
             "pip install skl2onnx."
         ) from error
-    for model in map(machine_class, own_machines()):
+    for model in map(estimator_class, list_own_methods()):
         alias = f"Fewlabels{model.__name__}"
         update_registered_converter(model, alias, _set_shapes, _convert, parser=_parse)
 
@@ -78,7 +78,7 @@ def _convert(scope: Scope, operator: Operator, container: ModelComponentContaine
     float32 = isinstance(operator.inputs[0].type, FloatTensorType)
     graph = Graph(unique=scope.get_unique_variable_name, float32=float32)
     x = graph.cast(operator.inputs[0].full_name, np.float64)
-    found = add_outputs(graph, snapshot_of(operator.raw_operator), x)
+    found = add_outputs(graph, take_snapshot(operator.raw_operator), x)
     for (name, value), output in zip(found.items(), operator.outputs, strict=True):
         if float32 and name != "label":
             value = graph.cast(value, np.float32)

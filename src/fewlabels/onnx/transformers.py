@@ -85,10 +85,10 @@ def _write_rare_columns(graph: Graph, step: RareColumns, rows: Rows) -> Matrix:
 def _write_rare_categories(graph: Graph, step: RareCategories, rows: Rows) -> Matrix:
     rows = rows.numbers(graph)
     _require_finite(graph, rows)
-    known = graph.add("MatMul", rows.name, step.mixing().toarray())
-    is_known = graph.add("MatMul", rows.name, step.members().toarray())
+    known = graph.add("MatMul", rows.name, step.mixing_matrix().toarray())
+    is_known = graph.add("MatMul", rows.name, step.membership_matrix().toarray())
     is_unseen = graph.add("Sub", np.float64(1.0), is_known)
-    unseen = graph.add("MatMul", is_unseen, step.unseen().toarray())
+    unseen = graph.add("MatMul", is_unseen, step.unseen_rows().toarray())
     return Matrix(graph.add("Add", known, unseen), step.n_columns_out_)
 
 

@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import IntArray, ObjectArray, RowMatrix, TableLike, VectorLike
 from .._util.messages import UserError
 from .._util.option import as_names
-from ..data.labels.arrays import with_missing
+from ..data.labels.arrays import split_missing
 from ..data.labels.semi_supervised import UNLABELED, is_labelled
 from ..tables.columns.profile import ColumnProfile
 from ..tables.columns.tally import Tally
-from ..tables.columns.target import every_row
+from ..tables.columns.target import choose_all_rows
 from ..tables.encoding.fit import feature_names
-from ..tables.given import source_of
+from ..tables.given import make_source
 from ..tables.reading.chunks import iterate_chunks
 from ..tables.reading.training import read_training
 from ..tables.sources import InMemory
@@ -230,7 +230,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             rare = y is None if self.weigh_rare == "auto" else bool(self.weigh_rare)
             encoded = encode(
                 file,
-                every_row(file.n_rows),
+                choose_all_rows(file.n_rows),
                 self.missing,
                 self.scale,
                 y=labels,
@@ -264,7 +264,7 @@ def _as_value_error() -> Iterator[None]:
 
 
 def _source(X: TableLike) -> InMemory:
-    source = source_of(X)
+    source = make_source(X)
     if not isinstance(source, InMemory):
         raise UserError("The encoder takes rows in memory; read the file, or call fit_table.")
     return source
@@ -272,7 +272,7 @@ def _source(X: TableLike) -> InMemory:
 
 def _codes(y: VectorLike, n_rows: int) -> IntArray:
     """Return classes as 0, 1, ..., and -1 for rows of unknown class."""
-    values, _ = with_missing(y)
+    values, _ = split_missing(y)
     if len(values) != n_rows:
         raise ValueError(f"y has {len(values)} values and X {n_rows} rows; give one per row.")
     labelled, codes = is_labelled(y, UNLABELED), np.full(n_rows, -1)

@@ -16,8 +16,8 @@ from ..inspection import explain as explain_model
 from ..inspection.words import word_changes
 from ..tables.columns.schema import REFUSE, Schema
 from ..tables.columns.tally import Tally
-from ..tables.encoding.texts import spans
-from ..tables.given import source_of
+from ..tables.encoding.texts import find_words
+from ..tables.given import make_source
 from ..tables.names import value_key
 from ..tables.reading.chunks import iterate_chunks
 from ..tables.sources import InMemory, Source
@@ -83,12 +83,12 @@ def explain(
     for number in (min(numbers), max(numbers)):
         if not 1 <= number <= sys.maxsize:
             raise UserError(f"{ref('row', number)} is out of range; rows are counted from 1.")
-    data = source_of(data, **reading)
+    data = make_source(data, **reading)
     scorer = Scorer(model, n_jobs)
     chosen, usual, remarks = _read(data, scorer.schema, numbers, background is None, seed)
     source = data
     if background is not None:
-        source = source_of(background, **{**reading, "features": None})
+        source = make_source(background, **{**reading, "features": None})
         _, usual, more_remarks = _read(source, scorer.schema, [], True, seed)
         remarks += more_remarks
     if usual is None or usual.shape[0] < _MIN_BACKGROUND_ROWS:
@@ -114,7 +114,7 @@ def explain(
         found = scorer.score_rows(changed)[0]
         return found if place is None else found[:, place]
 
-    words = {name: word_changes(explained, chosen, name, spans) for name in texts}
+    words = {name: word_changes(explained, chosen, name, find_words) for name in texts}
     labels = answer.arrays(scores, more)[1].to_pylist()
     extra: list[dict[str, Any]] = [{}] * len(numbers)
     if explanation.classes is not None:

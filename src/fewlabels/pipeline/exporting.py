@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._typing import PathLike
 from .._util.messages import UserError, listing, quoted
 from ..tables.atomic import replacing
-from ..tables.models.files import damaged_model
+from ..tables.models.files import damaged_model_error
 from ..tables.paths import check_output
 from .observer import Observer
 from .scorer import FittedTable, Scorer
@@ -49,7 +49,7 @@ def export(
     scorer = Scorer(model)
     schema, metadata = scorer.schema, scorer.metadata
     if not isinstance(metadata["created"], str):
-        raise damaged_model(scorer.source)
+        raise damaged_model_error(scorer.source)
     try:
         from ..onnx.export import make_graph  # an extra
 

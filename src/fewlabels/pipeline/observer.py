@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Observer:
     """Receives the progress of a job; this one ignores it."""
 
-    def step(self, text: str) -> None:
+    def report_stage(self, text: str) -> None:
         """Receive what is done next."""
 
     def round(self, entry: dict[str, float]) -> None:
@@ -32,9 +32,9 @@ class Observer:
         """Receive how often all rows were read, a number that is not whole during a pass."""
 
     @contextlib.contextmanager
-    def handed_over(self, text: str) -> Iterator[bool]:
+    def progress_bar(self, text: str) -> Iterator[bool]:
         """Let a function show its progress itself, if it may (bool)."""
-        self.step(text)
+        self.report_stage(text)
         yield False
 
     def words(self, message: str) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from .._typing import FloatArray, ObjectArray
-from ..tables.background import ahead
-from ..tables.columns.column import blank, is_text, numbers
+from ..tables.background import prefetch
+from ..tables.columns.column import are_blank, is_text, numbers
 from ..tables.columns.schema import Schema
-from ..tables.columns.tally import Tally, Unseen
-from ..tables.columns.target import key_of_target
+from ..tables.columns.tally import Tally, UnknownValues
+from ..tables.columns.target import make_target_key
 from ..tables.formats.registry import FORMATS
 from ..tables.reading.chunks import Chunk, iterate_chunks
 from ..tables.sources import InMemory, Source
@@ -69,34 +69,34 @@ class KnownLabels:
         training, task = metadata["training"], task_of(metadata["machine"])
         self.column = training.get("target") if task.takes_labels else None
         names = task.class_names(training).values()
-        self._key = key_of_target(training)
+        self._key = make_target_key(training)
         self._name_of = {self._key(str(name)): str(name) for name in names if name is not None}
         self.rows: Counter[str] = Counter()
-        self.agreeing: Counter[str] = Counter()
+        self.make_agree: Counter[str] = Counter()
 
     def count(self, texts: ObjectArray, labels: ObjectArray) -> None:
         """Count rows by their ``texts`` in the target, and the ``labels`` they get."""
         import pandas as pd
 
         codes, given = pd.factorize(np.asarray(texts, dtype=object))
-        for k, (text, is_blank) in enumerate(zip(given, blank(given), strict=True)):
+        for k, (text, is_blank) in enumerate(zip(given, are_blank(given), strict=True)):
             name = None if is_blank else self._name_of.get(self._key(text))
             if name is not None:
                 rows = codes == k
                 self.rows[name] += int(rows.sum())
-                self.agreeing[name] += int(np.sum(labels[rows] == name))
+                self.make_agree[name] += int(np.sum(labels[rows] == name))
 
     def facts(self) -> dict[str, dict[str, int]]:
         """Return counts by class, plain values only."""
         return {
-            name: {"rows": n, "agreeing": self.agreeing[name]}
+            name: {"rows": n, "agreeing": self.make_agree[name]}
             for name, n in sorted(self.rows.items())
         }
 
     def update(self, other: KnownLabels) -> None:
         """Take over the counts of other rows."""
         self.rows.update(other.rows)
-        self.agreeing.update(other.agreeing)
+        self.make_agree.update(other.make_agree)
 
 
 class Counts:
@@ -109,7 +109,7 @@ class Counts:
     def __init__(self, metadata: dict[str, Any]) -> None:
         self.n_rows = 0
         self.sides: Counter[str] = Counter()
-        self.unseen = Unseen()
+        self.unseen = UnknownValues()
         self.known = KnownLabels(metadata)
 
     def join(self, other: Counts) -> None:
@@ -161,7 +161,7 @@ class ScoredPieces:
         chunks = iterate_chunks(
             self.data, scorer.schema, self.tally, chunk_rows, counts.known.column, lines=lines
         )
-        with contextlib.closing(ahead(chunks)) as chunks:
+        with contextlib.closing(prefetch(chunks)) as chunks:
             for chunk in chunks:
                 # Once something is wrong, read on only to count how much is.
                 if not self.tally.refuses:

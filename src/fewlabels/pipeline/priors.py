@@ -11,11 +11,11 @@ from .._typing import TableLike
 from .._util.messages import UserError, listing, plural, quoted, ref
 from .._util.option import Option, Range, options_of_schema
 from ..class_prior import METHODS, estimate_prior, pooled_from_unlabeled
-from ..class_prior.finding import doubts
+from ..class_prior.finding import describe_doubts
 from ..class_prior.uncertainty import is_determined
 from ..rows.row_order import value_order
 from ..tables.columns.target import Labels
-from ..tables.given import source_of
+from ..tables.given import make_source
 from ..tables.reading.options import ReadingOptions
 from ..tables.reading.training import read_training
 from .observer import Observer, capture_warnings
@@ -73,7 +73,7 @@ def prior(
             f"Unknown {ref('method', text=method)}; use {listing(['auto', *METHODS], limit=20)}."
         )
     started = time.perf_counter()
-    data = source_of(data, **asked.reading)
+    data = make_source(data, **asked.reading)
     file = read_training(data, **asked.columns)
     labels = file.labels
     assert labels is not None  # there is a target
@@ -100,7 +100,7 @@ def prior(
     determined = is_determined((result.low, result.high))
     values = [result.prior, result.low, result.high]
     ends = (result.low * (len(y) - n_positive), result.high * (len(y) - n_positive))
-    caution = doubts(result, len(y) - n_positive).rstrip(".") or None
+    caution = describe_doubts(result, len(y) - n_positive).rstrip(".") or None
     if convention == "pooled":
         values = [pooled_from_unlabeled(v, n_positive, len(y) - n_positive) for v in values]
     if not determined:

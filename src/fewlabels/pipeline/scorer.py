@@ -13,11 +13,11 @@ from sklearn.pipeline import Pipeline
 
 from .._typing import FloatArray, PathLike, RowMatrix
 from .._util.messages import UserError, ref
-from ..base.locking import snapshot_of
+from ..base.locking import take_snapshot
 from ..tables.columns.schema import Schema
 from ..tables.encoding.fit import count_wordless, known_categories
-from ..tables.models.contents import no_signal
-from ..tables.models.files import damaged_model, load_model
+from ..tables.models.contents import no_signal_headline
+from ..tables.models.files import damaged_model_error, load_model
 from ..tables.reading.chunks import Chunk
 from ..tables.sources import InMemory, Source
 from ..tasks import task_of
@@ -68,7 +68,7 @@ class Scorer:
         else:
             self.source = "the model"
             self.schema, self.metadata = model.schema, model.metadata
-            self.pipeline = snapshot_of(model.model)
+            self.pipeline = take_snapshot(model.model)
         if empty_rows is not None:
             check(empty_rows=empty_rows)
             if self.schema.empty_rows:
@@ -82,13 +82,13 @@ class Scorer:
         more = self._extra_column()
         # Without a signal or a curve the column of probabilities is there, and blank.
         is_known = more != "probability" or getattr(self._machine, "has_curve_", False)
-        if no_signal(self.metadata["training"]) is not None:
+        if no_signal_headline(self.metadata["training"]) is not None:
             is_known = False
         self._extra_kind = more if is_known else None
         try:
             self.answer = answer_format(self.metadata, more)
         except (KeyError, TypeError, ValueError) as error:
-            raise damaged_model(self.source) from error
+            raise damaged_model_error(self.source) from error
 
     def score(
         self, chunk: Chunk, data: Source | InMemory, done: int

@@ -15,11 +15,11 @@ import pyarrow as pa
 from .._typing import PathLike, TableLike
 from .._util.messages import UserError, listing, ref
 from ..tables.atomic import replacing
-from ..tables.background import behind
+from ..tables.background import background_writer
 from ..tables.columns.tally import Tally
 from ..tables.formats.registry import is_compressed
-from ..tables.given import source_of
-from ..tables.models.contents import cautions, no_signal, reminders
+from ..tables.given import make_source
+from ..tables.models.contents import list_cautions, list_reminders, no_signal_headline
 from ..tables.paths import check_output, output_format
 from ..tables.reading.chunks import input_columns
 from ..tables.reading.options import ClusterOptions
@@ -77,7 +77,7 @@ def score(
     """
     observer = observer or Observer()
     check(n_jobs=n_jobs)
-    source = source_of(data, **reading)
+    source = make_source(data, **reading)
     scorer = Scorer(model, n_jobs, empty_rows)
     if fdr is not None:
         _find_discoveries(scorer, source, fdr, skip_missing=skip_missing, observer=observer)
@@ -140,7 +140,7 @@ def score_file(
     started = time.perf_counter()
     observer = observer or Observer()
     check(n_jobs=n_jobs, workers=workers)
-    data = source_of(data, **reading)
+    data = make_source(data, **reading)
     form = form or output_format(out)
     on_cluster = ClusterOptions(scheduler=scheduler, workers=workers).on_cluster
     if not on_cluster:
@@ -156,7 +156,7 @@ def score_file(
             scorer, first, fdr, skip_missing=skip_missing, chunk_rows=chunk_rows, observer=observer
         )
     columns = input_columns(first, scorer.schema)
-    silent = no_signal(scorer.metadata["training"])
+    silent = no_signal_headline(scorer.metadata["training"])
     added = [f"{prefix}{name}" for name in scorer.answer.columns]
     _check_free(added, columns, scorer.answer, first)
     check_output(out, inputs=[*files, model])
@@ -173,7 +173,7 @@ def score_file(
         temporary = stack.enter_context(replacing(out))
         with (
             table_writer(temporary, form, is_compressed(out), safe_cells) as append,
-            behind(append) as write,
+            background_writer(append) as write,
             contextlib.closing(found),
         ):
             for arguments in found:
@@ -191,8 +191,8 @@ def score_file(
         **counts.sides,
         "labeled": counts.known.facts(),
         **discoveries,
-        "cautions": cautions(scorer.metadata["training"]),
-        "reminders": reminders(scorer.metadata["training"]),
+        "cautions": list_cautions(scorer.metadata["training"]),
+        "reminders": list_reminders(scorer.metadata["training"]),
         **({} if silent is None else {"no_signal": silent}),
         "filled": pieces.tally.filled,
         "empty_rows": {"count": pieces.tally.empty, "are": scorer.schema.empty_rows},
@@ -254,7 +254,7 @@ def _find_discoveries(
         )
     from ..metrics import benjamini_hochberg  # only those who ask for discoveries wait for it
 
-    observer.step("computing the p-values of all rows")
+    observer.report_stage("computing the p-values of all rows")
     pieces = ScoredPieces(scorer, source, Tally(source, skip_missing), observer)
     found = [arrays["p_value"] for _, arrays in pieces.run(scorer.answer.columns, chunk_rows)]
     pieces.tally.check()

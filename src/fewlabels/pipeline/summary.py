@@ -16,8 +16,8 @@ from ..tables.models.contents import (
     RANDOM_SAMPLE,
     REJECTED,
     are_unlike,
-    assumption,
-    cautions,
+    describe_assumption,
+    list_cautions,
 )
 from . import words
 
@@ -29,7 +29,7 @@ _MAX_NAME_LENGTH = 10
 
 def answer(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
     """Return what speaks against the model, and what was found."""
-    return [*map(_caution, cautions(metadata["training"])), *findings(metadata)]
+    return [*map(_caution, list_cautions(metadata["training"])), *findings(metadata)]
 
 
 def findings(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
@@ -191,7 +191,7 @@ def _area(training: dict[str, Any]) -> str | None:
 
 def _assumption(training: dict[str, Any]) -> str | None:
     """Return what the figures assume, and what to do if that is wrong."""
-    assumed = assumption(training)
+    assumed = describe_assumption(training)
     if assumed is None:
         return None
     outcome = (training.get("labels_at_random") or {}).get("outcome")
@@ -205,7 +205,9 @@ def _assumption(training: dict[str, Any]) -> str | None:
         assumed += f", {tested[outcome]}"
     if are_unlike(training):
         return f"{assumed}, which the columns contradict"
-    option = {RANDOM_OF_ALL: "class_ratio", RANDOM_SAMPLE: "prior"}.get(assumption(training))
+    option = {RANDOM_OF_ALL: "class_ratio", RANDOM_SAMPLE: "prior"}.get(
+        describe_assumption(training)
+    )
     if outcome == REJECTED or option is None:
         return assumed
     return f"{assumed} (if not, pass {ref(option)})"

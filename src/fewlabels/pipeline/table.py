@@ -15,8 +15,8 @@ from ..report import Contents, write_report
 from ..report.page.html import page
 from ..tables.columns.profile import ColumnProfile
 from ..tables.columns.schema import Schema
-from ..tables.given import source_of
-from ..tables.models.contents import cautions
+from ..tables.given import make_source
+from ..tables.models.contents import list_cautions
 from ..tables.models.files import load_model, save_model
 from .observer import Observer
 from .options.documentation import takes
@@ -152,7 +152,7 @@ class TableFit:
 
     def __repr__(self) -> str:
         training = self.metadata["training"]
-        lines = [f"{sentence}." for sentence in cautions(training)]
+        lines = [f"{sentence}." for sentence in list_cautions(training)]
         for name, value in findings(self.metadata):
             if value is not None:
                 lines.append(as_arguments(f"{name}: {value}" if name else value))
@@ -254,7 +254,7 @@ def fit_table(data: TableLike, **options: Any) -> TableFit:
     """
     asked = parse_options(options)
     observer = asked.observer or Observer()
-    source = source_of(data, **asked.reading)
+    source = make_source(data, **asked.reading)
     training = learn(source, asked, Run(observer, reported=asked.report))
     names = [field.name for field in dataclasses.fields(ColumnProfile)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]
@@ -275,7 +275,7 @@ def fit_table(data: TableLike, **options: Any) -> TableFit:
 
 def _report(training: Training, observer: Observer) -> Report | None:
     """Return the report of a training; None, with a note, where Ctrl-C ended it."""
-    observer.step("writing the report")
+    observer.report_stage("writing the report")
     try:
         return Report(collect_contents(training, observer))
     except KeyboardInterrupt:

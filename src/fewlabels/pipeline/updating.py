@@ -14,20 +14,26 @@ from sklearn.base import BaseEstimator
 
 from .._typing import BoolArray, IntArray, PathLike, RowMatrix, TableLike
 from .._util.messages import UserError, plural, quoted, ref
-from ..tables.columns.tally import Tally, Unseen, filled_words, learned_words, unseen_words
+from ..tables.columns.tally import (
+    Tally,
+    UnknownValues,
+    describe_filled,
+    describe_learned_values,
+    describe_unknown_values,
+)
 from ..tables.encoding.fit import (
+    encoded_categories,
     known_categories,
     learn_categories,
-    own_categories,
     text_encoders,
 )
-from ..tables.given import source_of
-from ..tables.models.files import LoadedModel, describe, read_model, save_model
+from ..tables.given import make_source
+from ..tables.models.files import LoadedModel, describe_model, read_model, save_model
 from ..tables.names import check_class_names, value_key
 from ..tables.reading.chunks import Chunk, iterate_chunks
 from ..tables.reading.new_labels import NewLabels
 from ..tables.sources import InMemory, Source, input_format
-from ..tasks import MACHINES
+from ..tasks import METHODS
 from .observer import Observer, capture_warnings, interruptible
 from .training.figures import collect_figures, drop_meaningless_figures
 from .training.outputs import check_model_output
@@ -103,7 +109,7 @@ def update(
     output = model if output is None else output
     with interruptible("no row was added", output):
         read = read_model(model)  # whether it is a model at all is said first
-        data = None if data is None else source_of(data, **reading)
+        data = None if data is None else make_source(data, **reading)
         if data is not None:
             input_format(data)
         check_model_output(output, force, inputs=[] if data is None else [data])
@@ -141,7 +147,7 @@ def no_rows_message(model: PathLike, metadata: dict[str, Any]) -> str:
     """Return a sentence on a model file that doesn't store its rows, and what to do."""
     option = (
         f"without {ref('rows', False)}"
-        if MACHINES[metadata["machine"]].keeps_rows
+        if METHODS[metadata["machine"]].keeps_rows
         else f"with {ref('rows', True)}"
     )
     if metadata["training"].get("in_pieces"):
@@ -280,7 +286,9 @@ class _Update:
             {"rows": more.n_rows, "rows_read": more.n_read},
             None if more.data is None else Path(str(more.data)).name,
         )
-        described = describe(metadata["machine"], metadata["parameters"], self.schema, training)
+        described = describe_model(
+            metadata["machine"], metadata["parameters"], self.schema, training
+        )
         return {**described, "created": metadata["created"]}
 
     def counts(self, training: dict[str, Any]) -> dict[str, Any]:
@@ -405,9 +413,9 @@ class MoreRows:
         self.target = None if asked.no_labels else asked.target or fitted_to
         texts = text_encoders(pipeline[0], schema)
         self.n_rows = self.n_read = 0
-        self.unseen = Unseen()
+        self.unseen = UnknownValues()
         new_words: dict[str, set[str]] = {name: set() for name in texts}
-        not_own, own = Unseen(), own_categories(pipeline[0], schema)
+        not_own, own = UnknownValues(), encoded_categories(pipeline[0], schema)
         for chunk, keep, _ in self._pieces():
             self.n_rows += int(keep.sum())
             self.n_read += len(keep)
@@ -455,15 +463,15 @@ class MoreRows:
     def _notes(self) -> list[str]:
         notes = [*self.tally.remarks]
         if learned := self.unseen.only(self.learned):
-            notes.append(learned_words(learned))
+            notes.append(describe_learned_values(learned))
         if rest := self.unseen.without(self.learned):
-            notes.append(unseen_words(rest.rows, rest.most_frequent))
+            notes.append(describe_unknown_values(rest.rows, rest.most_frequent))
         for name, count in self.new_words.items():
             if count:
                 words = f"{plural(count, 'new word')} in {quoted(name)}"
                 notes.append(f"{words} are ignored; fit a new model to all rows to use them")
         if self.filled:
-            notes.append(filled_words(self.filled))
+            notes.append(describe_filled(self.filled))
         if self.tally.empty:
             notes.append(f"{plural(self.tally.empty, 'row')} without any value skipped")
         n_missing = self.n_read - self.n_rows - self.labels.n_left_out - self.tally.empty

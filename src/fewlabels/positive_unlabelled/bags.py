@@ -11,7 +11,7 @@ from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from .._util.threads import run_in_order
 from ..kernels.operators import GramOperator, PrecomputedGram, row_keys
-from ..kernels.sampling import repeated
+from ..kernels.sampling import repeat_by_weight
 from ..problem import DualProblem, Penalty
 from ..solvers import Result, Settings, Status, solve_decomposition
 from .data import PUData
@@ -57,7 +57,7 @@ class DistinctPURows:
             group, first = np.argsort(by_order)[group], first[by_order]
             summed: FloatArray = np.bincount(group, weights=given).astype(float, copy=False)
             every = np.arange(len(first))
-            drawn = repeated(every, summed, every)
+            drawn = repeat_by_weight(every, summed, every)
             if factor is not None:
                 mean = np.bincount(group, weights=given * factor) / summed
                 self.chance = mean[drawn] / mean[drawn].sum()
@@ -95,7 +95,7 @@ class Bagging:
     unfinished: Result | None = None
 
 
-def bagged_machines(
+def train_bagged_models(
     gram: GramOperator,
     n_kernels: int,
     costs: FloatArray,

@@ -12,13 +12,13 @@ from .._util.deadline import Deadline
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
 from ..base.function import Function
-from ..base.solution import ROUNDING, function_of, run_by, typical_terms
-from ..base.two_classes import TwoClassMachine
-from ..class_prior.finding import Prior, check_prior, counted_prior, find_prior
+from ..base.solution import ROUNDING, describe_run, make_function, typical_terms
+from ..base.two_classes import TwoClassEstimator
+from ..class_prior.finding import Prior, check_prior, count_prior, find_prior
 from ..data.labels.marks import read_propensity
 from ..data.labels.positive_unlabelled import are_ambiguous, read_labels
 from ..kernels import MIXTURE, centered, kind_of
-from ..kernels.rows import row_products, shift_of
+from ..kernels.rows import find_shift, row_products
 from ..rows.device import backend_of
 from ..rows.memory import MemorySource
 from ..rows.row_order import value_order
@@ -26,12 +26,12 @@ from ..rows.source import ShardedSource
 from ..rows.validation import fit_rows
 from .data import PUData, PUSolution
 from .fitted import HeldOutScores, PUFit, PUSVMFit
-from .leave_one_out import positives_left_out, unlabeled_left_out
+from .leave_one_out import score_unlabeled_left_out, shift_of_positives_left_out
 from .propensity_weights import propensity_weights
 from .rows import PURows, PURowsBase, ShardedPURows, SupportRows
 from .weights import PropensityWeights
 
-M = TypeVar("M", bound="PUMachine")
+M = TypeVar("M", bound="PUEstimator")
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
 _NOISE_FACTOR = 8.0
@@ -45,10 +45,10 @@ _ATTRIBUTES_OF_ROWS = (
 ).split()
 
 
-class PUMachine(TwoClassMachine):
+class PUEstimator(TwoClassEstimator):
     """The base class of ``PUSVM`` and ``PUEnsemble``: it reads rows, finds the prior, scores."""
 
-    _found: PUFit
+    _solution_now: PUFit
 
     def _read(
         self,
@@ -108,14 +108,14 @@ class PUMachine(TwoClassMachine):
         kernel: Any = self._make_kernel()
         if isinstance(self._effective_kernel, str) and self._effective_kernel == MIXTURE:
             kernel = kernel.base  # the prior is checked by similarities that labels didn't shape
-        shift = shift_of(kernel, rows.X)
+        shift = find_shift(kernel, rows.X)
         centred = centered(rows.X, shift)
         is_other = np.ones(len(positive), dtype=bool)
         is_other[rows.indices] = False
         others = np.flatnonzero(is_other)
         options = {"n_jobs": resolve_n_jobs(self.n_jobs), "gathered": gathered}
         data = PUData(centred, counted, rows.weight, kernel, **options)
-        held = {"X": rows.everything, "weight": rows.spread(rows.weights), "positive": positive}
+        held = {"X": rows.everything, "weight": rows.scatter(rows.weights), "positive": positive}
         self.propensity_weights_, given = None, None
         if propensity is not None:
             given = read_propensity(propensity, positive)[positive & ~is_other]
@@ -164,7 +164,7 @@ class PUMachine(TwoClassMachine):
                 "Found input variables with inconsistent numbers of samples: "
                 f"[{source.n}, {len(positive)}]"
             )
-        source.marked(positive=positive)
+        source.add_marks(positive=positive)
         return classes
 
     def _found_prior(self, rows: PURows | ShardedPURows) -> Prior:
@@ -173,7 +173,7 @@ class PUMachine(TwoClassMachine):
         deadline, data = self._deadline.part(_TIME_SHARE_OF_PRIOR), rows.for_prior(seed)
         if self.prior == "estimate" and weights is not None and weights.one_sample:
             mass = float(data.weight_unlabeled.sum())
-            return counted_prior(cast(PURows, rows).propensity, data.given_weight_positive, mass)
+            return count_prior(cast(PURows, rows).propensity, data.given_weight_positive, mass)
         return find_prior(data, self.prior, seed, self.n_jobs, deadline)
 
     def score(
@@ -209,7 +209,7 @@ class PUMachine(TwoClassMachine):
     @property
     def transduction_(self) -> AnyArray:
         """Labels of the training rows: the positives' own, predictions for the others."""
-        is_positive = self._found.is_positive
+        is_positive = self._solution_now.is_positive
         if is_positive is None:
             raise AttributeError(
                 "transduction_ needs rows in memory; predict(X) gives the labels of rows in a "
@@ -238,7 +238,7 @@ class PUDescriber:
         data, gram, left_out = rows.data, found.gram, None
         has_curve = self.probability is not None
         if self.threshold == "leave-one-out" or (has_curve and not is_held):
-            left_out = unlabeled_left_out(found, data, self.deadline)
+            left_out = score_unlabeled_left_out(found, data, self.deadline)
         used = np.flatnonzero(found.coef)
         terms = typical_terms(data.diagonal(used), found.coef[used])
         rounding = ROUNDING * float(terms.sum())
@@ -248,7 +248,7 @@ class PUDescriber:
             f = found.f if self.threshold == "prior" else left_out
             assert f is not None
             bias = -rows.find_cut(f, self.prior, max(rounding, noise))
-        function, places, support = function_of(
+        function, places, support = make_function(
             data.kernel,
             gram,
             rows.X,
@@ -265,7 +265,7 @@ class PUDescriber:
         counts, run = rows.count_support(places), found.result
         return PUSVMFit(
             function=function,
-            **run_by(support, counts, run.n_iter, run.history, run.converged),
+            **describe_run(support, counts, run.n_iter, run.history, run.converged),
             objective=found.objective,
             duality_gap=found.gap,
             is_positive=rows.predict_rows(function, found.f + bias),
@@ -284,7 +284,7 @@ class PUDescriber:
             decision = row_products(data.X[data.positive], found.coef) + function.bias
         else:
             decision = function(rows.X[data.positive], n_jobs=self.n_jobs)
-        decision = decision + positives_left_out(found, data)
+        decision = decision + shift_of_positives_left_out(found, data)
         unlabeled = left_out + function.bias
         return (decision, data.weight_positive), (unlabeled, data.weight_unlabeled)
 
@@ -292,8 +292,8 @@ class PUDescriber:
 # -- for searches --------------------------------------------------------------------------------
 
 
-def prior_of(
-    estimator: PUMachine,
+def find_prior_for_fit(
+    estimator: PUEstimator,
     X: MatrixLike,
     y: VectorLike,
     sample_weight: VectorLike | None = None,
@@ -327,7 +327,7 @@ def new_row_factors(
     return {"factor": factor}
 
 
-def fit_settings(
+def fit_each_setting(
     models: list[M],
     X: MatrixLike,
     y: VectorLike,

@@ -7,11 +7,11 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
-from ..base.retrain import solve_from_start, solve_to_rounding
+from ..base.retrain import solve_near_start, solve_to_rounding
 from ..base.training_rows import TrainingRows
 from ..kernels import Kernel, centered
 from ..problem import DualProblem
-from ..rows.row_store import HeldRows, SavedStream, reached
+from ..rows.row_store import RowStore, SavedStream, measure_violation
 from ..solvers import Result, Status
 from .data import PUData, PUSolution
 from .problem import DoubleHingeOverAll
@@ -37,7 +37,7 @@ class BoundedPUStream(SavedStream):
         self,
         formulation: DoubleHingeOverAll,
         kernel: Kernel,
-        rows: HeldRows,
+        rows: RowStore,
         start: tuple[FloatArray, float],
         *,
         shift: FloatArray | None = None,
@@ -61,7 +61,7 @@ class BoundedPUStream(SavedStream):
         state = self.rows.state()
         return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
 
-    def check_one_left_out(self, places: IntArray) -> NoReturn:
+    def check_removable(self, places: IntArray) -> NoReturn:
         """Refuse leave-one-out decisions, each of which would need a fit."""
         raise ValueError(
             f"leave-one-out decisions need a model with bias=1, and this one has "
@@ -81,7 +81,7 @@ class BoundedPUStream(SavedStream):
         self._fix_places()
         places, left = self.rows.places[indices], self.rows.alive.copy()
         left[places] = False
-        self.stated.check_left(self.rows.at(left))
+        self.stated.check_remaining(self.rows.at(left))
         self.done = False
         self.version += 1
         self.rows.drop(places)
@@ -123,23 +123,23 @@ class BoundedPUStream(SavedStream):
         known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
         stated = self.stated.with_positives(float(data.weight_positive.sum()))
         problem = bounded_problem(data, stated)
-        result = solve_from_start(
+        result = solve_near_start(
             problem, known, None, data.gram_of, self.deadline, self.cache_size
         )
         if result is None:
             result = solve_to_rounding(problem, self.deadline, self.cache_size)
         self.stated, self.on_path, self._gradient = stated, places, result.gradient
-        self._start = self.rows.spread(self.on_path, result.a), result.multiplier
+        self._start = self.rows.scatter(self.on_path, result.a), result.multiplier
         entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
         self.done = result.status in (Status.CONVERGED, Status.STALLED)
         self.history.append({**entry, "finished": self.done})
         self.n_steps += result.n_iter
-        self._trained = reached(problem, result)
+        self._last_violation = measure_violation(problem, result)
         self.version += 1
         moved = self.rows.compact()
         if moved is not None:
             self.on_path = moved[self.on_path]
-            self._start = self.rows.spread(self.on_path, result.a), result.multiplier
+            self._start = self.rows.scatter(self.on_path, result.a), result.multiplier
         return self.done
 
     def solution(self) -> tuple[DualProblem, Result]:
@@ -153,7 +153,7 @@ class BoundedPUStream(SavedStream):
         problem, places = bounded_problem(data, self.stated), self._places()
         a = problem.penalty.rounded(self._start[0][places])
         gradient = problem.gradient(a) if self._gradient is None else self._gradient
-        return problem, self.certified(problem, a, gradient)
+        return problem, self.certify_solution(problem, a, gradient)
 
     def current_solution(self) -> tuple[PURows, PUSolution]:
         """``PURows`` with the weights of the solution, and it as a ``PUSolution``."""

@@ -20,7 +20,7 @@ from ..kernels.operators import (
 from ..kernels.operators.equal_rows import Copies
 from ..problem import Penalty
 from ..solvers import Result, Settings
-from ..solvers.whole import gram_over
+from ..solvers.whole import make_training_gram
 
 # Given priors are refused when they would be wrong for one sample in a million.
 _ERROR_PROBABILITY = 1e-6
@@ -94,13 +94,13 @@ class PUData:
     @cached_property
     def gram_all(self) -> GramOperator:
         """K over all rows."""
-        return gram_over(self.kernel, self.X, self.n_jobs, float64=self.float64)
+        return make_training_gram(self.kernel, self.X, self.n_jobs, float64=self.float64)
 
     def gram_of(self, rows: IntArray) -> GramOperator:
         """K over some rows."""
         if self.kernel.is_matrix:
             return self.gram_all.take(rows)
-        return gram_over(self.kernel, self.X[rows], self.n_jobs, float64=self.float64)
+        return make_training_gram(self.kernel, self.X[rows], self.n_jobs, float64=self.float64)
 
     def diagonal(self, rows: IntArray) -> FloatArray:
         """K(x, x) of some rows."""

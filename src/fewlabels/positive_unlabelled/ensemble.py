@@ -9,14 +9,14 @@ from scipy.special import expit, softmax
 
 from .._typing import FloatArray, RowMatrix
 from .._util.deadline import Deadline
-from ..calibration.area import area_of
+from ..calibration.area import roc_area
 from ..calibration.curve import TwoSidedCurve
 from ..calibration.fit_curves import mean_and_spread, priors_of
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator, PrecomputedGram, SumGram, make_gram
 from ..solvers import Result, Settings, solve_decomposition
-from ..solvers.run import WHOLE
-from .bags import Bagging, DistinctPURows, bagged_machines
+from ..solvers.run import MAX_ROWS_SOLVED_WHOLE
+from .bags import Bagging, DistinctPURows, train_bagged_models
 from .problem import soft_labels
 from .scores import HeldOutFunction, fit_logistic
 
@@ -75,7 +75,7 @@ def ensemble_grams(
     kernels: Sequence[Kernel], vectors: RowMatrix, n_jobs: int
 ) -> list[GramOperator]:
     """One operator per kernel over the same rows; the last kernel needs most precision."""
-    dtype: Any = np.float64 if vectors.shape[0] <= WHOLE else None
+    dtype: Any = np.float64 if vectors.shape[0] <= MAX_ROWS_SOLVED_WHOLE else None
     grams: list[GramOperator] = []
     for kernel in reversed(kernels):
         grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
@@ -144,7 +144,7 @@ def _solve_family(
     size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
     size = size if size > 0.0 else 1.0
     costs = np.array(_COSTS if n_kernels > 1 else _COSTS_WITH_ONE_KERNEL) / size
-    bags = bagged_machines(
+    bags = train_bagged_models(
         gram,
         n_kernels,
         costs,
@@ -155,7 +155,7 @@ def _solve_family(
         deadline.part(_TIME_SHARE_OF_BAGS),
     )
     auc = np.apply_along_axis(
-        lambda scores: area_of(scores, rows.label > 0, rows.weight), 2, bags.scores
+        lambda scores: roc_area(scores, rows.label > 0, rows.weight), 2, bags.scores
     )
     weights = softmax(auc / _SHARPNESS)
     weights[weights < _MIN_MEMBER_WEIGHT] = 0.0

@@ -26,7 +26,7 @@ _RELATIVE_RIDGE = 1e-8
 _BREAKPOINT_TOLERANCE = 1e-9
 
 
-def unlabeled_left_out(found: PUSolution, data: PUData, deadline: Deadline) -> FloatArray:
+def score_unlabeled_left_out(found: PUSolution, data: PUData, deadline: Deadline) -> FloatArray:
     """Values at the unlabelled rows, without bias, as if each had not been trained on.
 
     Without one unit of weight of row u, f(x_u) grows by ``sigma_u / w_u`` times the squared
@@ -55,7 +55,7 @@ def unlabeled_left_out(found: PUSolution, data: PUData, deadline: Deadline) -> F
     return found.f + per_unit * np.clip(distance, 0.0, np.maximum(diagonal, 0.0))
 
 
-def positives_left_out(found: PUSolution, data: PUData) -> FloatArray:
+def shift_of_positives_left_out(found: PUSolution, data: PUData) -> FloatArray:
     """Return the changes of decisions about positive rows when each is left out, at most 0.
 
     The mean m of the positive rows moves by ``(m - phi(x_i)) / (W - 1)``, W the weight of them
@@ -94,9 +94,9 @@ def _merge_variables(found: PUSolution, data: PUData) -> tuple[FloatArray, BoolA
     """Variables of unlabelled rows, equal rows as one, and which are between breakpoints."""
     sigma = -np.bincount(data.groups, weights=found.coef[data.unlabeled]).astype(float, copy=False)
     ends = [np.bincount(data.groups, weights=end) for end in found.penalty.ends]
-    penalty = Penalty.bent(ends, [0.0] * (len(ends) - 1), len(sigma))
+    penalty = Penalty.from_pieces(ends, [0.0] * (len(ends) - 1), len(sigma))
     near = _BREAKPOINT_TOLERANCE * (penalty.upper - penalty.lower)
-    return sigma, penalty.between(penalty.snapped(sigma, near))
+    return sigma, penalty.between(penalty.round_to_breakpoints(sigma, near))
 
 
 def _sample_members(members: IntArray) -> IntArray:

@@ -82,7 +82,7 @@ class DoubleHinge(Formulation):
         """The formulation where the positive rows weigh ``weight``."""
         return replace(self, lam=weight_of_norm("auto", weight)) if self.follows else self
 
-    def check_left(self, rows: Rows) -> None:
+    def check_remaining(self, rows: Rows) -> None:
         counts = rows["weight"] > 0
         for name, kind in zip(("positive", "unlabelled"), kinds(rows), strict=True):
             if not np.any(counts & kind):

@@ -14,7 +14,7 @@ from .._util.threads import one_blas_thread, resolve_n_jobs
 from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON
 from ..base.locking import fitting
-from ..base.solution import ROUNDING, function_of, rounding_of, run_by
+from ..base.solution import ROUNDING, describe_run, estimate_rounding, make_function
 from ..class_prior.finding import check_prior
 from ..data.units import common_unit
 from ..kernels import (
@@ -33,9 +33,9 @@ from ..kernels import (
     make_kernel,
 )
 from ..kernels.operators import GramOperator
-from ..kernels.rows import shift_of
+from ..kernels.rows import find_shift
 from ..kernels.width import resolve_gamma
-from ..problem.dual import curvature_missing
+from ..problem.dual import find_missing_curvature
 from ..rows.memory import MemorySource
 from ..rows.source import RowSource
 from ..solvers import Settings
@@ -68,7 +68,7 @@ _COMMON_PARAMETERS = (
 _MIN_ROWS_FOR_TREES = 300
 
 
-def kernels_for(X: RowMatrix) -> list[str]:
+def choose_kernels(X: RowMatrix) -> list[str]:
     """Kernels that suit rows, the one that ``kernel="auto"`` means first."""
     if sp.issparse(X) or X.shape[0] < _MIN_ROWS_FOR_TREES or _is_beyond_float32(X):
         return ["rbf"]
@@ -83,7 +83,7 @@ def _is_beyond_float32(X: AnyArray) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class PUEnsemble(base.PUMachine):
+class PUEnsemble(base.PUEstimator):
     """Ensemble for positive and unlabelled rows.
 
     Use it if some rows of one class are labelled and the other rows may belong to it too. It is
@@ -301,15 +301,15 @@ class PUEnsemble(base.PUMachine):
             run, gram = (found.n_iter, found.history, found.worst.converged), families[0][0]
             solution = self._solution(rows, distinct, found, run, kernels, shift, gram)
         self.prices_, self.auc_, self.weights_ = found.costs, found.auc, found.weights
-        self._keep(solution)
+        self._store_solution(solution)
         grams = [gram for family in families for gram in family]
-        curvature = [curvature_missing(gram, np.ones(gram.n)) for gram in grams]
+        curvature = [find_missing_curvature(gram, np.ones(gram.n)) for gram in grams]
         self._report_status(found.worst, self.tol, np.max(curvature))
         return self
 
     def _set_kernel(self, rows: RowSource) -> Kernel | None:
         X = cast(MemorySource, rows).X
-        self.kernel_ = kernels_for(X)[0] if self.kernel == "auto" else self.kernel
+        self.kernel_ = choose_kernels(X)[0] if self.kernel == "auto" else self.kernel
         return super()._set_kernel(rows)
 
     # Until a fit decides, what data without a decision get.
@@ -337,7 +337,7 @@ class PUEnsemble(base.PUMachine):
         else:
             self._deformed = self._kernel_over(vectors) if kind.learns else None
             kernels = (self._make_kernel(),)
-        shift = shift_of(kernels[0], vectors)
+        shift = find_shift(kernels[0], vectors)
         centred = centered(vectors, shift)
         grams = ensemble_grams(kernels, centred, resolve_n_jobs(self.n_jobs))
         return kernels, shift, [[grams[0].take(distinct.index)] if is_matrix else grams]
@@ -367,10 +367,10 @@ class PUEnsemble(base.PUMachine):
         unlabeled = distinct.label < 0
         weight = distinct.weight[unlabeled]
         scores = found.function.held_out[unlabeled]
-        rounding = rounding_of(gram.diagonal(), np.abs(found.function.coef).sum(axis=0))
+        rounding = estimate_rounding(gram.diagonal(), np.abs(found.function.coef).sum(axis=0))
         least = max(rounding, ROUNDING * float(np.median(np.abs(scores))))
         cut = quantile_cut(scores, weight, self.prior_, least)
-        function, places, support = function_of(
+        function, places, support = make_function(
             kernels,
             gram,
             rows.X,
@@ -384,7 +384,7 @@ class PUEnsemble(base.PUMachine):
         posterior = found.posterior if found.averaged is None else found.averaged
         return PUEnsembleFit(
             function=function,
-            **run_by(support, rows.count_support(places), *run),
+            **describe_run(support, rows.count_support(places), *run),
             is_positive=rows.predict_rows(function, found.function.held_out[distinct.place] - cut),
             curve=fit_two_sided_curve(scores, cut, posterior[unlabeled], weight, is_certain),
         )

@@ -15,7 +15,7 @@ from .._typing import MatrixLike, VectorLike
 from .._util.available import available_if
 from .._util.messages import Message, ref
 from ..base.fitted_estimator import solution_attr
-from ..base.kernel_estimator import COMMON, KernelMachine, Outside
+from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
 from ..base.locking import consistent, fitting
 from ..base.status import Callback
 from ..base.training_rows import RowStream
@@ -27,7 +27,7 @@ from ..data.labels.arrays import check_classes
 from ..data.labels.positive_unlabelled import read_more_labels
 from ..kernels import SharedLeaves, Trees
 from ..rows.memory import MemorySource
-from ..rows.row_store import HeldRows
+from ..rows.row_store import RowStore
 from ..rows.validation import check_weight
 from ..solvers import Result, Status
 from . import base
@@ -35,7 +35,7 @@ from .base import PUDescriber
 from .bounded_stream import BoundedPUStream
 from .data import PUSettings, PUSolution
 from .fitted import HeldOutScores, PUSVMFit
-from .leave_one_out import unlabeled_left_out
+from .leave_one_out import score_unlabeled_left_out
 from .problem import DoubleHinge, weight_of_norm
 from .rows import PURows, ShardedPURows
 from .stream import PUStream
@@ -58,7 +58,7 @@ CONSTRAINTS: dict = {
 
 
 @dataclass(eq=False, repr=False)
-class PUSVM(base.PUMachine):
+class PUSVM(base.PUEstimator):
     r"""Support vector machine for positive and unlabelled rows.
 
     Use it if some rows of one class are labelled and the other rows may belong to it too: known
@@ -212,7 +212,7 @@ class PUSVM(base.PUMachine):
     """
 
     task = POSITIVE_UNLABELLED
-    _outside = Outside(
+    _out_of_core = OutOfCoreSupport(
         {"solver": ("auto", "decomposition"), "loss": ("double-hinge",), "probability": (None,)}
     )
     _parameter_constraints: ClassVar[dict] = CONSTRAINTS
@@ -312,7 +312,7 @@ class PUSVM(base.PUMachine):
             One fitted model per setting, in the order given.
         """
         models = [clone(self).set_params(**setting) for setting in base.zip_settings(lam, prior)]
-        return base.fit_settings(models, X, y, sample_weight, propensity=propensity)
+        return base.fit_each_setting(models, X, y, sample_weight, propensity=propensity)
 
     def _check_settings(self) -> None:
         check_prior(self.prior)
@@ -347,8 +347,8 @@ class PUSVM(base.PUMachine):
         stream = None
         if stated is not None and is_held:
             stream = self._make_stream(stated, cast(PURows, weighed), found.result, solution)
-        self._hold(stream)
-        self._keep(solution)
+        self._attach_stream(stream)
+        self._store_solution(solution)
         # USMO without iterations is asked for its start: a classifier of its own.
         is_start = self.solver == "usmo" and found.result.status is Status.MAX_ITER
         if not (is_start and self.max_iter == 0):
@@ -373,7 +373,7 @@ class PUSVM(base.PUMachine):
         return stream(
             stated,
             rows.data.kernel,
-            HeldRows(**held),
+            RowStore(**held),
             (a, result.multiplier),
             shift=rows.shift,
             n_steps=solution.n_iter,
@@ -383,7 +383,7 @@ class PUSVM(base.PUMachine):
     @property
     def _held_out(self) -> HeldOutScores | None:
         """Scores of rows as if they had not been trained on, where they are known."""
-        return cast(PUSVMFit, self._found).held_out
+        return cast(PUSVMFit, self._solution_now).held_out
 
     # -- what a fit has found ------------------------------------------------------
 
@@ -400,7 +400,7 @@ class PUSVM(base.PUMachine):
 
     # -- updates -------------------------------------------------------------------
 
-    _FIXED = ("prior", "lam", "loss", "sampling", "bias", *KernelMachine._FIXED)
+    _FIXED = ("prior", "lam", "loss", "sampling", "bias", *KernelEstimator._FIXED)
 
     def _check_updatable(self) -> bool:
         """True where the solution can follow its rows; else an error that says why not."""
@@ -487,7 +487,7 @@ class PUSVM(base.PUMachine):
         self._check_updatable()
         return super()._ready_stream()
 
-    def _read_new(
+    def _read_new_rows(
         self,
         X: MatrixLike,
         y: VectorLike | None,
@@ -499,9 +499,9 @@ class PUSVM(base.PUMachine):
         positive = read_more_labels(y, X.shape[0], self.classes_)
         weights = getattr(self, "propensity_weights_", None)
         factor = base.new_row_factors(weights, propensity, positive)
-        return {"X": X, "weight": new.spread(new.weights), "positive": positive, **factor}
+        return {"X": X, "weight": new.scatter(new.weights), "positive": positive, **factor}
 
-    def _describe(self) -> PUSVMFit:
+    def _describe_solution(self) -> PUSVMFit:
         stream = cast(PUStream | BoundedPUStream, self._stream)
         rows, found = stream.current_solution()
         return self._make_describer().solution(rows, found, stream.stated.lam, True)
@@ -517,7 +517,7 @@ class PUSVM(base.PUMachine):
                     "its rows, or fit again."
                 )
             rows, found = stream.current_solution()
-            left_out = unlabeled_left_out(found, rows.data, self._deadline)
+            left_out = score_unlabeled_left_out(found, rows.data, self._deadline)
             describer, function = self._make_describer(), self.function_
             held_out = describer.scores_left_out(rows, found, function, left_out)
         positive, unlabeled = held_out
@@ -530,20 +530,20 @@ class PUSVM(base.PUMachine):
 
     # -- saving --------------------------------------------------------------------
 
-    def _remembered(self) -> list[str]:
+    def _cached_names_to_keep(self) -> list[str]:
         """The curve that is known, or follows from scores which a file does not hold."""
         if self.probability is None:
             return []
         if self._held_out is not None:
-            self._computed(self._curve_name, self._fit_curve)
+            self._get_value(self._curve_name, self._fit_curve)
         return [self._curve_name]
 
     def _state(self) -> dict[str, Any]:
         """With the curve that was requested in place of the scores that it is fitted to."""
-        if self._late is None or self.probability is None:
+        if self._cache is None or self.probability is None:
             return super()._state()
-        self._remembered()
+        self._cached_names_to_keep()
         state = super()._state()
-        late = state["_late"]
-        solution = replace(late.last("solution"), held_out=None)
-        return {**state, "_late": late.with_value("solution", solution)}
+        late = state["_cache"]
+        solution = replace(late.latest("solution"), held_out=None)
+        return {**state, "_cache": late.with_value("solution", solution)}

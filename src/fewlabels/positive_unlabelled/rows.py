@@ -14,11 +14,11 @@ import numpy as np
 from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..base.function import Function
 from ..kernels import Kernel, centered
-from ..rows.row_store import HeldRows
-from ..rows.shards import Shard, sampled, weights_of
+from ..rows.row_store import RowStore
+from ..rows.shards import Shard, choose_rows, get_weights
 from ..rows.source import ShardedSource
 from ..rows.spec import ProblemSpec, solve_sharded
-from ..solvers.engine.messages import SpreadOf
+from ..solvers.engine.messages import Histogram
 from ..solvers.engine.rows import Rows as EngineRows
 from .data import PUData, PUSettings, PUSolution
 from .problem import DoubleHinge, DoubleHingeOverAll, weight_of_norm
@@ -66,9 +66,9 @@ class PURows(PURowsBase):
 
     @classmethod
     def from_row_store(
-        cls, held: HeldRows, places: IntArray, data: PUData, shift: FloatArray | None
+        cls, held: RowStore, places: IntArray, data: PUData, shift: FloatArray | None
     ) -> Self:
-        """Of ``HeldRows``, where ``data`` are of the rows at some places and no others count."""
+        """Of ``RowStore``, where ``data`` are of the rows at some places and no others count."""
         others = np.setdiff1d(held.places, places, assume_unique=True)
         return cls(
             data=data,
@@ -144,12 +144,12 @@ class ReadLabels:
 
     def __call__(self, shard: Shard) -> tuple[FloatArray, BoolArray]:
         own = shard.own(self.ids)
-        return weights_of(shard)[own], shard.marks["positive"][own]
+        return get_weights(shard)[own], shard.marks["positive"][own]
 
 
 def summarise_labels(shard: Shard) -> tuple[float, float, IntArray]:
     """The question for the weights of positive rows and of the others, and who the former are."""
-    weight, positive = weights_of(shard), shard.marks["positive"]
+    weight, positive = get_weights(shard), shard.marks["positive"]
     numbers = shard.first + np.flatnonzero(positive & (weight > 0))
     others = weight[~positive & (weight > 0)]
     return float(weight[positive & (weight > 0)].sum()), float(others.sum()), numbers
@@ -168,7 +168,7 @@ class ShardedPURows:
     @classmethod
     def of(cls, source: ShardedSource, kernel: Kernel, lam: str | float, n_jobs: int) -> Self:
         """Return the rows of a source with what follows from them; ``lam`` is the parameter."""
-        weights, others, numbers = zip(*source.ask(summarise_labels), strict=True)
+        weights, others, numbers = zip(*source.call_all(summarise_labels), strict=True)
         weight_positive, mass = sum(weights), sum(others)
         if not weight_positive > 0 or not mass > 0:
             raise ValueError(
@@ -177,21 +177,21 @@ class ShardedPURows:
             )
         formulation = DoubleHingeOverAll(0.5, weight_of_norm(lam, weight_positive))
         # Under the linear kernel rows are moved, as for other models.
-        spec = ProblemSpec.over(source, kernel, formulation, mass)
+        spec = ProblemSpec.for_source(source, kernel, formulation, mass)
         return cls(source, spec, weight_positive, np.concatenate(numbers), n_jobs)
 
     def for_prior(self, seed: int) -> PUData:
         """``PUData`` of some rows of either kind."""
-        chosen = self.positive[sampled(len(self.positive), _MAX_POSITIVE_ROWS, seed)]
-        some = sampled(self.source.n, _MAX_UNLABELLED_ROWS, seed)
-        parts = zip(*self.source.ask(ReadLabels(some)), strict=True)
+        chosen = self.positive[choose_rows(len(self.positive), _MAX_POSITIVE_ROWS, seed)]
+        some = choose_rows(self.source.n, _MAX_UNLABELLED_ROWS, seed)
+        parts = zip(*self.source.call_all(ReadLabels(some)), strict=True)
         weight, positive = map(np.concatenate, parts)
         return self._make_data(np.union1d(chosen, some[~positive & (weight > 0)]))[0]
 
     def _make_data(self, ids: IntArray) -> tuple[PUData, RowMatrix]:
         """Some rows as ``PUData``, and as they were given."""
         X = self.source.take(ids)
-        parts = zip(*self.source.ask(ReadLabels(ids)), strict=True)
+        parts = zip(*self.source.call_all(ReadLabels(ids)), strict=True)
         weight, positive = map(np.concatenate, parts)
         centred = centered(X, self.spec.shift)
         given = None if np.all(weight == 1.0) else weight
@@ -203,7 +203,9 @@ class ShardedPURows:
         """Train as ``PURows`` does; the rows are ``SupportRows``, which can't be updated."""
         lam = settings.lam
         formulation = DoubleHingeOverAll(settings.prior, lam, weight_positive=self.weight_positive)
-        solved = solve_sharded(self.source, self.spec.stating(formulation), settings.engine)
+        solved = solve_sharded(
+            self.source, self.spec.with_formulation(formulation), settings.engine
+        )
         data, X = self._make_data(solved.numbers)
         found = solution_over_all(solved.problem, solved.result, data, lam)
         rows = {"data": data, "X": X, "numbers": solved.numbers, "shift": self.spec.shift}
@@ -224,16 +226,16 @@ def cut_of_rows(
     Rows weigh as much as their intervals are wide, and those without a width nothing.
     """
 
-    def spread(edges: FloatArray) -> SpreadOf:
-        return SpreadOf.combined(rows.ask(methodcaller("spread", edges, ids, g)))
+    def histogram(edges: FloatArray) -> Histogram:
+        return Histogram.combined(rows.call_all(methodcaller("histogram", edges, ids, g)))
 
-    whole = spread(np.empty(0))
+    whole = histogram(np.empty(0))
     low, high = whole.least, np.nextafter(whole.most, np.inf)
     target, weight = share * float(whole.weight[0]), float(whole.weight[0])
     below, count = 0.0, int(whole.rows[0])
     while count > _MAX_ROWS_GATHERED and high - low > 8.0 * rounding:
         edges = np.linspace(low, high, _N_INTERVALS + 1)
-        found = spread(edges)
+        found = histogram(edges)
         # Those with an interval beside them, in case that the cut is at its end.
         up_to = np.cumsum(found.weight)
         place = int(np.clip(np.searchsorted(up_to, target), 1, _N_INTERVALS))
@@ -258,7 +260,7 @@ def _cut_between(
 ) -> float | None:
     """The cut among rows between two ends; None where it is not well inside."""
     below, weight, share = weights
-    parts = zip(*rows.ask(methodcaller("within", *ends, *known)), strict=True)
+    parts = zip(*rows.call_all(methodcaller("within", *ends, *known)), strict=True)
     values, width = (np.concatenate(part) for part in parts)
     above = weight - below - float(width.sum())
     is_all = not np.isfinite(ends[0])

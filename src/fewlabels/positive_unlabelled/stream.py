@@ -8,7 +8,7 @@ import numpy as np
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ..base.stream import ConvexStream
 from ..base.training_rows import TrainingRows
-from ..calibration.leave_one_out import distinct, loo_decisions
+from ..calibration.leave_one_out import decisions_without, distinct
 from ..problem import RowPenalties
 from ..problem.formulation import Rows
 from ..solvers.path import PathFollower
@@ -145,11 +145,11 @@ class PUStream(ConvexStream):
             self._repair_sums()
         return super().__getstate__()
 
-    def pu_rows(self) -> PURows:
+    def current_pu_rows(self) -> PURows:
         """The rows that the present function is made of, as ``PURows``."""
         self._repair_sums()
         if self.path is not None:
-            self._notice()
+            self._sync_membership()
         rows, positives = self.rows, self.positives()
         places, factor = np.union1d(self.on_path, positives), rows.get("factor")
         data = PUData(
@@ -167,17 +167,17 @@ class PUStream(ConvexStream):
 
     def current_solution(self) -> tuple[PURows, PUSolution]:
         """``PURows``, and what the present variables mean for them, as a ``PUSolution``."""
-        rows = self.pu_rows()
+        rows = self.current_pu_rows()
         found = double_hinge_solution(*self.solution(rows.data.gram), rows.data, self.stated.lam)
         return rows, found
 
     def decide_left_out(self, places: IntArray) -> FloatArray:
         """Decisions about rows with a weight by the models of all other rows."""
         positive, values = self.rows["positive"][places], np.empty(len(places))
-        values[~positive] = loo_decisions(self, places[~positive])
+        values[~positive] = decisions_without(self, places[~positive])
         if positive.any():
             path, (few, of) = copy.deepcopy(self._begun_path), distinct(self, places[positive])
-            with self.judging_kernel():
+            with self.explain_breakdowns():
                 values[positive] = np.array([self._decide_without_positive(path, k) for k in few])[
                     of
                 ]
@@ -191,7 +191,7 @@ class PUStream(ConvexStream):
         heads = self.heads
         where = np.append(heads, place)
         similarity = (rows["sum"][where] - self._weighted_sums(one, where)) / left
-        numbers = self.merged() | {"similarity": similarity[:-1]}
+        numbers = self.merge_rows() | {"similarity": similarity[:-1]}
         penalties = RowPenalties.convex(formulation.penalty(numbers, mass))
         path.move(np.arange(len(path)), penalties, total=formulation.total(mass))
         a, h, penalty = path.a, path.h, path.penalty

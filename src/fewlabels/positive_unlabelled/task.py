@@ -56,7 +56,7 @@ class PositiveUnlabelledTask(Task):
         ),
     )
 
-    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
+    def is_suitable(self, counts: Sequence[int], n_blank: int) -> bool:
         return len(counts) == 1 and n_blank > 0
 
 

@@ -13,7 +13,7 @@ part of the difference is the KKT violation, and every number in between is a
 multiplier of the equality.
 
 A duality gap rests on ``d'Kd >= 0`` for all d whose sum is zero. Inner products are like that; a
-matrix or a function of the user and the sigmoid kernel need not be (``curvature_missing``).
+matrix or a function of the user and the sigmoid kernel need not be (``find_missing_curvature``).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class DualProblem:
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "ridge", as_vector(ridge, self.n))
         largest = float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0))
-        self.check_size(largest)
+        self.check_kernel_values(largest)
         extent = self.penalty.extent
         check_costs(self.penalty, largest, max(extent.lower_size, extent.upper_size))
         extent.check(self.total)
@@ -108,7 +108,7 @@ class DualProblem:
         object.__setattr__(self, "largest", largest)
 
     @staticmethod
-    def check_size(largest: float) -> None:
+    def check_kernel_values(largest: float) -> None:
         """Refuse kernel values that cannot be squared."""
         if not largest <= _LARGEST:  # also refuses NaN
             raise ValueError(
@@ -177,7 +177,7 @@ class DualProblem:
 
     def supported_gap(self, result: CertifiedPoint) -> float:
         """The gap of a Result, with what rounding may hide; NaN where it bounds nothing."""
-        missing = curvature_missing(self.gram, result.a)
+        missing = find_missing_curvature(self.gram, result.a)
         if not missing:
             return result.duality_gap
         extent, penalty = self.extent, self.penalty
@@ -191,7 +191,7 @@ class DualProblem:
         a = self.penalty.nearest_zero()
         return self.penalty.filled(a, self.total - float(a.sum()))
 
-    def snapped(self, a: FloatArray, rtol: float = 1e-12) -> FloatArray:
+    def round_to_breakpoints(self, a: FloatArray, rtol: float = 1e-12) -> FloatArray:
         """``a`` without rounding, see ``Penalty.cleaned``."""
         return self.penalty.remove_rounding(a, self.total, self.diagonal(), rtol)
 
@@ -205,7 +205,7 @@ class DualProblem:
         )
 
 
-def curvature_missing(gram: GramOperator, a: FloatArray) -> float:
+def find_missing_curvature(gram: GramOperator, a: FloatArray) -> float:
     """The least c, of a few, with ``d'Kd >= -c d'd`` for all d of zero sum; NaN beyond rounding.
 
     By Cholesky factors; of more than 1000 rows, between those that ``a`` uses most and as many

@@ -89,7 +89,7 @@ class Formulation(ABC):
         """The formulation as a path over such rows follows it: with its own ``origin``."""
         return self
 
-    def joined_by(self, rows: RowArrays) -> Formulation:
+    def with_new_rows(self, rows: RowArrays) -> Formulation:
         """The formulation of a path that these rows join."""
         return self
 
@@ -97,7 +97,7 @@ class Formulation(ABC):
         """The path's multiplier from the model's."""
         return self.unit(mass) * multiplier + self.total(mass) * self.origin
 
-    def check_left(self, rows: RowArrays) -> None:
+    def check_remaining(self, rows: RowArrays) -> None:
         """Refuse rows that leave no model."""
         if not np.any(self.takes(rows)):
             raise ValueError("no training row would be left; keep at least one.")

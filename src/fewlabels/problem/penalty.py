@@ -52,7 +52,7 @@ class Penalty(PiecewiseLinear):
         return cls(tuple(arrays[:n_ends]), tuple(arrays[n_ends:]))
 
     @classmethod
-    def bent(
+    def from_pieces(
         cls, ends: Sequence[float | FloatArray], slopes: Sequence[float | FloatArray], n: int
     ) -> Penalty:
         """Penalty from ends and slopes of which scalars are repeated ``n`` times."""
@@ -67,7 +67,7 @@ class Penalty(PiecewiseLinear):
         n: int,
     ) -> Penalty:
         """Penalty without kinks; scalars are repeated ``n`` times."""
-        return cls.bent((lower, upper), (slope,), n)
+        return cls.from_pieces((lower, upper), (slope,), n)
 
     @classmethod
     def kinked(
@@ -80,7 +80,7 @@ class Penalty(PiecewiseLinear):
         n: int,
     ) -> Penalty:
         """Penalty with one kink; scalars are repeated ``n`` times."""
-        return cls.bent((lower, kink, upper), (slope_left, slope_right), n)
+        return cls.from_pieces((lower, kink, upper), (slope_left, slope_right), n)
 
     @classmethod
     def hinge(cls, side: FloatArray, cost: FloatArray | float) -> Penalty:
@@ -88,7 +88,7 @@ class Penalty(PiecewiseLinear):
         end = np.asarray(side * cost, dtype=float)
         return cls((np.minimum(end, 0.0), np.maximum(end, 0.0)), (-side,))
 
-    def appended(self, other: Penalty) -> Penalty:
+    def append(self, other: Penalty) -> Penalty:
         """These variables, and then the variables of another penalty."""
         return Penalty.joined((self, other))
 
@@ -178,7 +178,7 @@ class Penalty(PiecewiseLinear):
             ends.append(np.clip(group_sums(copies, kink), ends[-1], upper))
         return Penalty((*ends, upper), tuple(slope[copies.first] for slope in self.slopes))
 
-    def shared_out(self, together: FloatArray, copies: Copies) -> FloatArray:
+    def share_out(self, together: FloatArray, copies: Copies) -> FloatArray:
         """The variables whose sums are ``together``; of each at most one is off a breakpoint."""
         whole, n = self.merge_equal_rows(copies), len(copies.first)
         (low, high), base = self.ends[:2], whole.lower
@@ -209,7 +209,7 @@ class Penalty(PiecewiseLinear):
         """
         width = self.upper - self.lower
         near = rtol * np.where(np.isfinite(width), width, np.abs(a).max(initial=0.0))
-        return np.clip(self.snapped(a, near), self.lower, self.upper)
+        return np.clip(self.round_to_breakpoints(a, near), self.lower, self.upper)
 
     def survey(
         self,
@@ -255,7 +255,7 @@ class Penalty(PiecewiseLinear):
         numbers = map(float, (multiplier, *implied))
         return float(code.gap(self.pieces, ridge, a, gradient, *numbers))
 
-    def settle(
+    def set_to_minimiser(
         self,
         a: FloatArray,
         smooth: FloatArray,
@@ -268,7 +268,7 @@ class Penalty(PiecewiseLinear):
         a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``, unless it is
         held, or that would be infinite.
         """
-        return float(code.settle(self.pieces, ridge, float(multiplier), smooth, held, a))
+        return float(code.set_to_minimiser(self.pieces, ridge, float(multiplier), smooth, held, a))
 
     def remove_rounding(
         self, a: FloatArray, total: float, diagonal: FloatArray, rtol: float = 1e-12
@@ -278,7 +278,7 @@ class Penalty(PiecewiseLinear):
         What the sum lacks, if that is more than its own rounding, goes to the variable
         between breakpoints that changes the gradient least, by the ``diagonal`` of Q.
         """
-        a = self.snapped(a, rtol * float(np.abs(a).max(initial=0.0)))
+        a = self.round_to_breakpoints(a, rtol * float(np.abs(a).max(initial=0.0)))
         missing = total - float(a.sum())
         if missing and abs(missing) > 1e-15 * float(np.abs(a).sum()):
             able = self.can_absorb(a, missing)

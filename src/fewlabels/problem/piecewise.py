@@ -62,7 +62,7 @@ class PiecewiseLinear(ABC):
         """``sum h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``."""
 
     @abstractmethod
-    def settle(
+    def set_to_minimiser(
         self,
         a: FloatArray,
         smooth: FloatArray,
@@ -155,7 +155,7 @@ class PiecewiseLinear(ABC):
             above = self.xp.where(a < kink, kink, above)
         return below, above
 
-    def snapped(self, a: FloatArray, near: float | FloatArray) -> FloatArray:
+    def round_to_breakpoints(self, a: FloatArray, near: float | FloatArray) -> FloatArray:
         """``a`` with the breakpoints that it reaches to within ``near`` (a number, or one each).
 
         An end of the interval wins over kinks.

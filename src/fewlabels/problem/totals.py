@@ -94,7 +94,7 @@ class Totals(NamedTuple):
         return 0.5 * self.product + self.penalty
 
     @property
-    def spread(self) -> float:
+    def rounding_scale(self) -> float:
         """``sqrt(sum |K_ii| a_i^2)``: what rounding of kernel values grows with."""
         return math.sqrt(self.squares)
 

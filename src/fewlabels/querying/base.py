@@ -20,7 +20,7 @@ from .._typing import (
     RowMatrix,
     VectorLike,
 )
-from ..data.labels.arrays import with_missing
+from ..data.labels.arrays import split_missing
 from ..kernels.sparse import canonical
 
 # A row, the utilities of all rows when it was chosen, and the reason.
@@ -150,7 +150,7 @@ class Strategy(ABC):
         candidates: VectorLike | None,
         decisions: npt.ArrayLike | None,
     ) -> Question:
-        rows, (values, missing) = canonical(X), with_missing(y, self.missing_label)
+        rows, (values, missing) = canonical(X), split_missing(y, self.missing_label)
         n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
         if len(values) != n:
             raise ValueError(f"y has {len(values)} values and X {n} rows; give one per row.")
@@ -212,7 +212,7 @@ def decisions_of(clf: BaseEstimator, X: MatrixLike) -> FloatArray:
     return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
-def shares_of(f: FloatArray) -> FloatArray:
+def class_probabilities(f: FloatArray) -> FloatArray:
     """Probabilities of the classes, logistic in decisions of shape (n,) or (n, n_classes)."""
     f = np.stack([-f, f], axis=1) if f.ndim == 1 else f
     e = np.exp(f - f.max(axis=1, keepdims=True))

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._typing import AnyArray, BoolArray, FloatArray, RandomStateLike
-from .base import Question, Strategy, check_whole_number, decisions_of, shares_of
+from .base import Question, Strategy, check_whole_number, class_probabilities, decisions_of
 
 
 class Positives(Strategy):
@@ -178,12 +178,12 @@ class ExpectedError(Strategy):
         values = np.full(len(question.y), -np.inf)
         kept = pickle.dumps(clf)
         assert question.decisions is not None
-        shares = shares_of(question.decisions)
+        shares = class_probabilities(question.decisions)
         for row in first[: self.n_candidates]:
             model, expected = pickle.loads(kept), 0.0
             for place, label in enumerate(clf.classes_):
                 model.relabel([row], [label])
-                left = 1.0 - shares_of(model.training_decisions_)[free].max(axis=1)
+                left = 1.0 - class_probabilities(model.training_decisions_)[free].max(axis=1)
                 expected += shares[row, place] * (left.sum())
             values[row] = -expected
         return values

@@ -44,7 +44,7 @@ class Mixed(Strategy):
         self._n_queried = np.zeros(len(self.parts))
         self.first, self.n_first = first, check_whole_number("n_first", n_first)
 
-    def turn(self, n_labels: int) -> Strategy:
+    def choose_strategy(self, n_labels: int) -> Strategy:
         """The strategy whose turn it is when ``n_labels`` rows have labels."""
         if self.first is not None and n_labels < self.n_first:
             return self.first
@@ -67,7 +67,7 @@ class Mixed(Strategy):
                 question.decisions,
                 question.classes,
             )
-            row, values, why = next(iter(self.turn(n_labels + number).choose(now, 1)))
+            row, values, why = next(iter(self.choose_strategy(n_labels + number).choose(now, 1)))
             candidates = candidates[candidates != row]
             yield row, values, why
 

@@ -9,13 +9,13 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from .._typing import RowMatrix
-from .._util.messages import as_arguments, ref, rendered
+from .._util.messages import as_arguments, ref, render_all
 from ..base.task import Task
 from ..model_selection.comparison.result import BaselineComparison
 from ..tables.formats.registry import extension_of
-from ..tables.models.contents import cautions, no_signal
+from ..tables.models.contents import list_cautions, no_signal_headline
 from ..tables.reading.training import TrainingFile
-from ..tasks import MACHINES, task_of
+from ..tasks import METHODS, task_of
 from .contents import Contents, Findings
 from .fit import Fit
 from .page import words as write
@@ -60,7 +60,7 @@ def collect(
     """
     fit = Fit(**parts)
     file, estimator, metadata, comparison = fit.file, fit.estimator, fit.metadata, fit.comparison
-    training, method = metadata["training"], MACHINES[metadata["machine"]]
+    training, method = metadata["training"], METHODS[metadata["machine"]]
     task = task_of(metadata["machine"])
     findings = _prepend_cautions(_findings_without_signal(fit) or _find(fit, task), training)
     notes = [_as_sentence(note) for note in training["notes"]] + list(findings.notes)
@@ -98,12 +98,12 @@ def collect(
         notes=list(dict.fromkeys(notes)),
         usage=_usage_examples(metadata, model_path, file, findings),
     )
-    return rendered(contents, words)
+    return render_all(contents, words)
 
 
 def _findings_without_signal(fit: Fit) -> Findings | None:
     """Return findings of a model that doesn't beat chance; None for other models."""
-    if no_signal(fit.training) is None:
+    if no_signal_headline(fit.training) is None:
         return None
     signal = fit.training["signal"]
     area = f"{signal['area']:.2f} ({signal['low']:.2f} to {signal['high']:.2f})"
@@ -134,7 +134,7 @@ def _missing_parts_note(cut: str, training: dict[str, Any]) -> str:
 
 def _prepend_cautions(findings: Findings, training: dict[str, Any]) -> Findings:
     """Return findings whose headline begins with what speaks against the model."""
-    first = " ".join(f"{sentence}." for sentence in cautions(training))
+    first = " ".join(f"{sentence}." for sentence in list_cautions(training))
     return findings._replace(headline=f"{first} {findings.headline}".strip())
 
 

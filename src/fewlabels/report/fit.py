@@ -17,7 +17,7 @@ from ..model_selection.tuning.result import TuningResult
 from ..tables.columns.column import numbers
 from ..tables.columns.profile import ColumnProfile
 from ..tables.columns.schema import Schema
-from ..tables.reading.training import TableRows, TrainingFile, rows_for
+from ..tables.reading.training import TableRows, TrainingFile, select_encoder_rows
 
 # Kernel values of one pass over the training rows; beyond, rows are sampled.
 _MAX_KERNEL_VALUES = 4e9
@@ -136,7 +136,7 @@ class Fit:
         """Return how many rows can be scored in a few seconds, or in time for the deadline."""
         values = max(1, len(getattr(self.estimator, "support_", self.found.numbers)))
         max_rows = int(_MAX_KERNEL_VALUES / values)
-        if self.deadline.is_near and self.X.shape[0] > _TIMED_ROWS:
+        if self.deadline.has_end and self.X.shape[0] > _TIMED_ROWS:
             max_rows = min(
                 max_rows,
                 max(
@@ -179,7 +179,7 @@ class Fit:
             rng = np.random.default_rng(0)
             positions = np.sort(rng.choice(positions, self.max_scored_rows(), replace=False))
         schema = Schema.from_dict(self.metadata["schema"])
-        inputs, numbers = rows_for(self.file, schema, positions)
+        inputs, numbers = select_encoder_rows(self.file, schema, positions)
         return ReportRows(inputs, self.encoder.transform(inputs), numbers)
 
     @cached_property

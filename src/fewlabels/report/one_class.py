@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from .._typing import FloatArray
 from .._util.messages import UserError, ref
 from ..metrics import benjamini_hochberg
-from ..model_selection.tuning.result import trim_of
+from ..model_selection.tuning.result import left_out_share
 from ..one_class.left_out import count_outside
 from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import make_counted_rate
@@ -98,7 +98,7 @@ def _describe_trimming(estimator: BaseEstimator) -> str:
             f"{words.percent(estimator.trim)} of rows, because these may be anomalies "
             f"({ref('clean', True)} uses all rows)"
         )
-    trim = trim_of(estimator)
+    trim = left_out_share(estimator)
     if not trim:
         return ""
     return (

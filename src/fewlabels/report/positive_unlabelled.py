@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator
 
 from .._typing import FloatArray, IntArray
 from .._util.messages import ref
-from ..tables.models.contents import RANDOM_SAMPLE, labels_words
+from ..tables.models.contents import RANDOM_SAMPLE, describe_label_test
 from .contents import Findings, Ranking, Rate
 from .evidence.held_out import (
     HiddenLabelCounts,
@@ -67,7 +67,7 @@ def find(fit: Fit) -> Findings:
             f"({words.span(prior.interval)}). It affects how many rows are predicted so, "
             "and the ranking less."
         )
-    if caution := labels_words(training):
+    if caution := describe_label_test(training):
         notes.append(caution)
     return Findings(
         headline=headline,

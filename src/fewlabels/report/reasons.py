@@ -15,7 +15,7 @@ from ..inspection import explain
 from ..inspection.words import word_changes
 from ..tables.columns.schema import Schema
 from ..tables.encoding.fit import text_columns, text_encoders
-from ..tables.encoding.texts import spans
+from ..tables.encoding.texts import find_words
 from .contents import Excerpt
 from .fit import Fit, InputRows, ReportRows
 from .page import words
@@ -68,12 +68,12 @@ def explain_rows(
     directions = np.broadcast_to(np.asarray(direction, dtype=float), len(order))
     answers: list[Reason] = []
     usual_values: dict[str, Any] = {}
-    size = _FIRST_BATCH if fit.deadline.is_near else len(order)
+    size = _FIRST_BATCH if fit.deadline.has_end else len(order)
     while len(answers) < len(order) and not fit.deadline.is_over():
         left, done = fit.deadline.left(), len(answers)
         part = slice(done, done + size)
         answers += _explain(fit, rows, order[part], directions[part], usual_values)
-        if fit.deadline.is_near:
+        if fit.deadline.has_end:
             pace = (len(answers) - done) / max(left - fit.deadline.left(), 1e-6)
             size = max(1, min(len(order), int(pace * fit.deadline.left())))
     if len(answers) == len(order):
@@ -132,7 +132,7 @@ def _measure_word_changes(
 ) -> dict[str, list[WordChanges]]:
     """Measure how the words of texts change the score, by column and row."""
     return {
-        name: word_changes(model.decision_function, rows, name, spans)
+        name: word_changes(model.decision_function, rows, name, find_words)
         for name in _text_columns(fit)
     }
 
@@ -152,7 +152,7 @@ def _describe_text(name: str, changes: WordChanges, side: float) -> str:
 def make_excerpt(text: object, changes: WordChanges) -> Excerpt:
     """Return a part of a text around the word that matters most, with such words marked."""
     text = text if isinstance(text, str) else ""
-    places = [(*place, text[slice(*place)].lower()) for place in spans(text)]
+    places = [(*place, text[slice(*place)].lower()) for place in find_words(text)]
     strongest = max((abs(change) for _, change in changes), default=0.0)
     sides = {
         word: int(np.sign(change))

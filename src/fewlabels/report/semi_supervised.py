@@ -7,7 +7,7 @@ import pandas as pd
 
 from .._typing import FloatArray, IntArray
 from ..calibration.curve import class_of
-from ..metrics.intervals import cross_fitted, weighted_accuracy
+from ..metrics.intervals import effective_counts, weighted_accuracy
 from ..model_selection.comparison.result import BaselineComparison
 from ..tables.models.contents import RANDOM_PER_CLASS, are_unlike
 from .contents import Findings, Group, Ranking, Rate
@@ -46,7 +46,7 @@ def find(fit: Fit) -> Findings:
         fit.groups,
     )
     shares = fit.shares if fit.shares is not None and fit.shares.contradicts_labels else None
-    rates, notes = rates_of(held, y, names, fit.comparison, shares)
+    rates, notes = estimate_rates(held, y, names, fit.comparison, shares)
     n_labelled = int(np.sum(y >= 0))
     headline = (
         f"The model used {words.rows(n_labelled)} with a label to classify "
@@ -131,7 +131,7 @@ def _margins_between_classes(scores: FloatArray) -> FloatArray:
     return has_two_classes[:, 1] - has_two_classes[:, 0]
 
 
-def rates_of(
+def estimate_rates(
     held: HeldOutScores,
     y: IntArray,
     names: Sequence[str],
@@ -257,7 +257,7 @@ def _weight_precision(confusion: FloatArray, k: int, shares: SharesOfClasses) ->
     rng, n = np.random.default_rng(0), confusion.sum(axis=1)
     if not confusion[:, k].any() or not n.all():
         return ""
-    hits, size = cross_fitted(confusion[:, k], n)
+    hits, size = effective_counts(confusion[:, k], n)
     called = rng.beta(
         hits + _PSEUDO_COUNT, size - hits + _PSEUDO_COUNT, (len(shares.draws), len(n))
     )

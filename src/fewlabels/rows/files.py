@@ -48,7 +48,7 @@ Reader: TypeAlias = tuple[ReadRows, list[FileIO]]
 
 
 @contextmanager
-def heard_by(function: Callable[[float], object]) -> Iterator[None]:
+def on_pass(function: Callable[[float], object]) -> Iterator[None]:
     """Have a function called with how often the rows were read, from threads that read them."""
     token = _pass_listener.set(function)
     try:
@@ -189,7 +189,7 @@ class SparseFile(RowFile):
         return canonical(sp.csr_array(entries, shape=(stop - start, self.shape[1])))
 
 
-def file_of(X: object) -> DenseFile | SparseFile | None:
+def find_row_file(X: object) -> DenseFile | SparseFile | None:
     """The ``DenseFile`` or ``SparseFile`` of memory-mapped rows; None where they are none."""
     if isinstance(X, sp.csr_array | sp.csr_matrix):
         files = [ArrayFile.of(array) for array in (X.data, X.indices, X.indptr)]
@@ -274,7 +274,7 @@ class FileSource(ShardedSource):
         self.file, self.shape, self.is_sparse = file, file.shape, file.is_sparse
         self.dtype, self.n_jobs = file.dtype, n_jobs
         self.rows_of_a_piece = max(256, int(_PIECE_BYTES // file.row_bytes) // 256 * 256)
-        self.most_sampled = max(
+        self.max_sampled_rows = max(
             1024, int(cache_size / (2 * file.row_bytes + _SAMPLED_ROW_OVERHEAD_BYTES))
         )
         self.rows_read, self._listener = 0, _pass_listener.get()

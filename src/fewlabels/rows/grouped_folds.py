@@ -15,7 +15,7 @@ from .repeats import Groups, repeated_rows
 Split = tuple[IntArray, IntArray]
 
 
-def groups_of(
+def group_rows(
     X: RowMatrix, y: IntArray | None = None, groups: VectorLike | None = None
 ) -> Groups | None:
     """Return groups as numbers from 0; copies among the rows where none are given."""

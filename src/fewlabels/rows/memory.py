@@ -12,22 +12,22 @@ from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels import centered
 from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator
-from ..kernels.rows import shift_of
+from ..kernels.rows import find_shift
 from ..kernels.width import resolve_gamma
 from ..problem import DualProblem
 from ..problem.formulation import Formulation
 from ..solvers import Result, Settings, solve_decomposition
-from ..solvers.whole import gram_over
+from ..solvers.whole import make_training_gram
 from .source import (
+    BoundProblem,
     FunctionRows,
     HeldOut,
     MakeGram,
     RowSource,
-    Stated,
     check_width,
     choose_evenly,
 )
-from .spec import Solved
+from .spec import SolvedProblem
 
 NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
 
@@ -94,7 +94,7 @@ class MemorySource(RowSource):
         places = np.flatnonzero(~self.anomaly)
         return self.X[places], None if self.weight is None else self.weight[places]
 
-    def spread(self, values: FloatArray) -> FloatArray:
+    def scatter(self, values: FloatArray) -> FloatArray:
         """Values of the rows that count, at all rows; 0 for the others."""
         if self.kept is None:
             return values
@@ -105,7 +105,7 @@ class MemorySource(RowSource):
     @property
     def marks(self) -> dict[str, AnyArray]:
         """Arrays over all rows, by name, that a model needs to be updated."""
-        marks: dict[str, AnyArray] = {"weight": self.spread(self.weights)}
+        marks: dict[str, AnyArray] = {"weight": self.scatter(self.weights)}
         if self.held_out is not None:
             marks = {"weight": self.held_out.weight, "calibrates": self.held_out.mask}
         return marks if self.anomalies is None else marks | {"anomaly": self.anomalies}
@@ -127,7 +127,7 @@ class MemorySource(RowSource):
     is_in_memory = True
 
     @property
-    def can_be_held(self) -> bool:
+    def is_updatable(self) -> bool:
         return not self.is_matrix
 
     def gamma(self, rule: str | float) -> float:
@@ -139,30 +139,32 @@ class MemorySource(RowSource):
             check_width(kernel, self.X)
 
     def shift(self, kernel: Kernel) -> FloatArray | None:
-        return shift_of(kernel, self.X)
+        return find_shift(kernel, self.X)
 
     def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
         return make(kernel, centered(self.X, shift))
 
-    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> StatedInMemory:
+    def build_problem(
+        self, kernel: Kernel, formulation: Formulation, n_jobs: int
+    ) -> BoundProblemInMemory:
         shift = self.shift(kernel) if formulation.moves_with_rows else None
-        fewest = formulation.min_support(self.mass)
-        gram = gram_over(kernel, centered(self.X, shift), n_jobs, fewest=fewest)
+        min_support = formulation.min_support(self.mass)
+        gram = make_training_gram(kernel, centered(self.X, shift), n_jobs, min_support=min_support)
         numbers = self.numbers
         if formulation.needs_diagonal:
             numbers = numbers | {"diagonal": gram.diagonal()}
-        return StatedInMemory(self, formulation.problem(gram, numbers, self.mass), shift)
+        return BoundProblemInMemory(self, formulation.problem(gram, numbers, self.mass), shift)
 
     def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
         held: FunctionRows | None = None
         if self.is_matrix:  # which nobody keeps
             held = self.everything[mask], {"diagonal": np.diag(self.everything)[mask]}
-        own = HeldOut(mask, self.spread(self.weights))
+        own = HeldOut(mask, self.scatter(self.weights))
         return replace(self.exclude(mask), held_out=own), held
 
 
 @dataclass(frozen=True, eq=False)
-class StatedInMemory(Stated):
+class BoundProblemInMemory(BoundProblem):
     """The problem of a model over rows in memory."""
 
     source: MemorySource
@@ -173,10 +175,10 @@ class StatedInMemory(Stated):
         gram = self.problem.gram
         return gram.take(choose_evenly(gram.n)), float(np.mean(self.problem.ridge))
 
-    def solve(self, settings: Settings, start: Result | None = None) -> Solved:
-        """See ``Stated``; ``start`` may be an earlier ``Result``."""
+    def solve(self, settings: Settings, start: Result | None = None) -> SolvedProblem:
+        """See ``BoundProblem``; ``start`` may be an earlier ``Result``."""
         return self.solved(solve_decomposition(self.problem, start, settings))
 
-    def solved(self, result: Result) -> Solved:
+    def solved(self, result: Result) -> SolvedProblem:
         """A result as what is solved."""
-        return Solved(self.source.X, self.source.indices, self.problem, result)
+        return SolvedProblem(self.source.X, self.source.indices, self.problem, result)

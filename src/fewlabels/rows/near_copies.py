@@ -4,7 +4,7 @@ import numpy as np
 
 from .._typing import BoolArray, IntArray, RowMatrix
 from ..kernels.operators import row_keys
-from ..kernels.operators.equal_rows import Copies
+from ..kernels.operators.equal_rows import DuplicateRows
 from .repeats import Groups
 
 # Rows of a group at most.
@@ -42,7 +42,7 @@ def near_copies(X: RowMatrix, known: BoolArray | None = None) -> Groups | None:
     """
     from sklearn.neighbors import NearestNeighbors  # slow to import
 
-    copies = Copies.among(X, row_keys(X))
+    copies = DuplicateRows.among(X, row_keys(X))
     n = len(copies.first)
     if n < 2 * _MIN_GROUPS or X.shape[1] < 2:
         return None

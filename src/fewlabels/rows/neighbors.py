@@ -44,10 +44,10 @@ def neighbor_gamma(X: MatrixLike, factor: float = 4.0) -> float:
     >>> neighbor_gamma([[0.0], [1.0], [2.0], [3.0]])
     1.7777777777777777
     """
-    return gamma_of(neighbor_distances(checked_rows(X, **_ROWS)), factor)
+    return gamma_from_distances(neighbor_distances(checked_rows(X, **_ROWS)), factor)
 
 
-def gamma_of(distances: FloatArray, factor: float) -> float:
+def gamma_from_distances(distances: FloatArray, factor: float) -> float:
     """The width that distances to a near neighbour make, see :func:`neighbor_gamma`."""
     width = float(np.median(distances))
     if width <= 0.0:
@@ -81,10 +81,10 @@ def far_from_neighbors(X: MatrixLike, share: float = 0.4) -> BoolArray:
     """
     if not 0.0 <= share < 1.0:
         raise ValueError(f"share={share!r} is not allowed; pass a number in [0, 1).")
-    return farthest(neighbor_distances(checked_rows(X, **_ROWS)), share)
+    return mark_farthest(neighbor_distances(checked_rows(X, **_ROWS)), share)
 
 
-def gamma_of_reach(rows: RowMatrix, far: BoolArray, share: float) -> float:
+def gamma_for_reach(rows: RowMatrix, far: BoolArray, share: float) -> float:
     """The largest gamma at which all but a ``share`` of the rows are within reach.
 
     Out of reach is where the mean kernel value is lost in the rounding of a decision. However far
@@ -100,7 +100,7 @@ def gamma_of_reach(rows: RowMatrix, far: BoolArray, share: float) -> float:
     return max(_reach_limit(core.shape[0]) / edge, _FLATTEST / spread if spread > 0.0 else 0.0)
 
 
-def lost_share(rows: RowMatrix, core: RowMatrix, gamma: float) -> float:
+def share_out_of_reach(rows: RowMatrix, core: RowMatrix, gamma: float) -> float:
     """Share of ``rows`` out of the reach of a model trained on ``core``."""
     from sklearn.neighbors import NearestNeighbors  # slow to import
 
@@ -115,7 +115,7 @@ def _reach_limit(n: int) -> float:
     return max(1.0, float(-np.log(_LOST * n)))
 
 
-def farthest(distances: FloatArray, share: float) -> BoolArray:
+def mark_farthest(distances: FloatArray, share: float) -> BoolArray:
     """Mask of the ``share`` of rows with the largest distances."""
     n = len(distances)
     n_kept = min(n, max(2, int(np.ceil((1.0 - share) * n))))
@@ -124,18 +124,18 @@ def farthest(distances: FloatArray, share: float) -> BoolArray:
     return far
 
 
-def rank_of_neighbor(n: int) -> int:
+def neighbor_rank(n: int) -> int:
     """Q = sqrt(n), rounded, below n."""
     return max(1, min(n - 1, round(float(np.sqrt(n)))))
 
 
 def neighbor_distances(X: RowMatrix) -> FloatArray:
-    """Distance of every row to its q-th neighbour, q = ``rank_of_neighbor(n)``."""
+    """Distance of every row to its q-th neighbour, q = ``neighbor_rank(n)``."""
     n = X.shape[0]
     if n < 2:
         raise ValueError(f"X has {n} row(s); distances to neighbours need 2 rows at least.")
     X = centered(X, center_of(X))  # differences without cancellation
-    rank = rank_of_neighbor(n)
+    rank = neighbor_rank(n)
     if n > _REFERENCES:
         rank = max(1, round(rank * _REFERENCES / n))
     found = _distance_to_neighbor(X, np.arange(n), rank)

@@ -22,7 +22,7 @@ from scipy.special import gammaln, rel_entr
 
 from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels.operators import row_keys
-from ..kernels.operators.equal_rows import Copies
+from ..kernels.operators.equal_rows import DuplicateRows
 from ..kernels.rows import row_products
 from ..kernels.sparse import canonical
 
@@ -89,7 +89,7 @@ def repeated_rows(X: RowMatrix, y: IntArray | None = None) -> Groups | None:
     if X.shape[0] < 2 * _MIN_REPEATED or X.shape[1] == 0:
         return None
     X = _fill_missing(X)
-    copies = Copies.among(X, row_keys(X))
+    copies = DuplicateRows.among(X, row_keys(X))
     counts = np.bincount(copies.of)
     if _are_copies(X, copies, counts, None if y is None else y >= 0):
         return copies.of
@@ -122,7 +122,7 @@ def labels_agree(groups: Groups, y: IntArray) -> bool:
     return bool(-np.sum(chance) > _MIN_EVIDENCE)
 
 
-def joined_groups(parts: list[Groups]) -> Groups | None:
+def join_groups(parts: list[Groups]) -> Groups | None:
     """Return groups in which rows are together that are so in any of the parts; None of none."""
     if not parts:
         return None
@@ -154,7 +154,9 @@ def _fill_missing(X: RowMatrix) -> RowMatrix:
     return X
 
 
-def _are_copies(X: RowMatrix, copies: Copies, counts: IntArray, known: BoolArray | None) -> bool:
+def _are_copies(
+    X: RowMatrix, copies: DuplicateRows, counts: IntArray, known: BoolArray | None
+) -> bool:
     repeated = counts > 1
     if repeated.sum() < _MIN_REPEATED:
         return False

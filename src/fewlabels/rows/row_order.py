@@ -4,7 +4,7 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from ..kernels.operators import row_keys
-from ..kernels.sampling import repeated
+from ..kernels.sampling import repeat_by_weight
 from .grouped_folds import group_folds, kinds_of_groups
 from .repeats import Groups
 
@@ -17,7 +17,7 @@ def value_order(X: RowMatrix, group: AnyArray, weight: FloatArray) -> IntArray:
     """
     key = row_keys(X)
     groups = (np.flatnonzero(group == mark) for mark in np.unique(group))
-    return np.concatenate([repeated(rows, weight[rows], key) for rows in groups])
+    return np.concatenate([repeat_by_weight(rows, weight[rows], key) for rows in groups])
 
 
 def label_folds(

@@ -16,7 +16,7 @@ from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import one_blas_thread
 from ..kernels.base import Kernel
 from ..kernels.operators.equal_rows import row_keys
-from ..kernels.operators.growing.stores import grown
+from ..kernels.operators.growing.stores import grow_array
 from ..problem import DualProblem
 from ..problem.formulation import Formulation
 from ..solvers import Result, Status
@@ -31,7 +31,7 @@ _MAX_GONE_SHARE = 0.25
 _MAX_GONE_ROWS = 64
 
 
-def caught_up(
+def run_until_current(
     path: PathFollower,
     operate: Callable[[int | None], bool | None],
     max_steps: int | None,
@@ -52,7 +52,7 @@ def caught_up(
     return done is None
 
 
-def reached(problem: DualProblem, result: Result) -> tuple[float, float]:
+def measure_violation(problem: DualProblem, result: Result) -> tuple[float, float]:
     """The violation of a Result, and the size of the terms that its gradient is summed from."""
     return result.violation, problem.largest * float(np.abs(result.a).sum())
 
@@ -75,7 +75,7 @@ class PlainState(ABC):
         return other
 
 
-class HeldRows:
+class RowStore:
     """Rows that come and go, and numbers that belong to each.
 
     A row has a *place* in all arrays. Places are in the order of arrival and stay as they are
@@ -141,7 +141,7 @@ class HeldRows:
         """Return the indices by which users know the rows at some places; -1 for removed ones."""
         return np.where(self.alive, np.cumsum(self.alive) - 1, -1)[places]
 
-    def spread(self, places: IntArray, values: FloatArray) -> FloatArray:
+    def scatter(self, places: IntArray, values: FloatArray) -> FloatArray:
         """Values of the rows at some places, at all places; 0 for the others."""
         everywhere = np.zeros(self.n_places)
         everywhere[places] = values
@@ -164,7 +164,7 @@ class HeldRows:
             more = [*more, X.copy()]
         elif b:
             held = self._X.astype(np.result_type(self._X, X), copy=False)
-            self._X = grown(held, n + b)
+            self._X = grow_array(held, n + b)
             self._X[n : n + b] = X
         # All at once: Ctrl-C leaves all rows or none.
         self._more, self._values, self.alive = more, joined, alive
@@ -201,14 +201,14 @@ class HeldRows:
         self.n_places, self.alive = len(kept), np.ones(len(kept), bool)
         return place
 
-    def copy(self) -> HeldRows:
+    def copy(self) -> RowStore:
         """Return a copy to be changed instead: only one of the two may be added to."""
-        other = HeldRows.__new__(HeldRows)
+        other = RowStore.__new__(RowStore)
         other.n_places, other.alive, other._n_alive = self.n_places, self.alive, self._n_alive
         other._X, other._more, other._values = self._X, self._more, dict(self._values)
         return other
 
-    def with_values(self, **values: npt.ArrayLike) -> HeldRows:
+    def with_values(self, **values: npt.ArrayLike) -> RowStore:
         """Return the same rows with other numbers next to them."""
         other = self.copy()
         other._values = {name: np.asarray(value) for name, value in values.items()}
@@ -225,7 +225,7 @@ class HeldRows:
 
 
 class AnomalyMarks:
-    """The marks "anomaly" of some ``HeldRows``, and those that a path follows.
+    """The marks "anomaly" of some ``RowStore``, and those that a path follows.
 
     A row whose mark changes leaves the path and joins it again as the other kind. Until it has
     left, the path follows its old mark, "followed". An anomaly has another "key" than an equal
@@ -233,7 +233,7 @@ class AnomalyMarks:
     normal.
     """
 
-    def __init__(self, rows: HeldRows) -> None:
+    def __init__(self, rows: RowStore) -> None:
         self.rows = rows
 
     @property
@@ -253,7 +253,7 @@ class AnomalyMarks:
         if self.rows.get("anomaly") is None:
             self.rows["anomaly"] = self.rows["followed"] = np.zeros(self.rows.n_places, bool)
 
-    def of_new(self, key: FloatArray, anomaly: BoolArray | None) -> dict[str, AnyArray]:
+    def values_of_new(self, key: FloatArray, anomaly: BoolArray | None) -> dict[str, AnyArray]:
         """Numbers by name of new rows, from their keys and marks (None: all are normal)."""
         if anomaly is not None and anomaly.any():
             self.hold()
@@ -268,7 +268,7 @@ class AnomalyMarks:
         numbers = self.rows.at(places)
         return numbers | {"anomaly": numbers["followed"]} if "followed" in numbers else numbers
 
-    def turning(self, on_path: IntArray) -> BoolArray:
+    def mask_of_changed_marks(self, on_path: IntArray) -> BoolArray:
         """Mask of the rows on the path that leave it because their marks have changed.
 
         Those that become normal come first, so that every sum on the way can be reached.
@@ -280,7 +280,7 @@ class AnomalyMarks:
         becoming_normal = turning & followed
         return becoming_normal if becoming_normal.any() else turning
 
-    def turn(self, on_path: IntArray) -> None:
+    def follow_current(self, on_path: IntArray) -> None:
         """Follow the present marks of all rows but those that are on the path."""
         if self.rows.get("followed") is None:
             return
@@ -316,12 +316,12 @@ class SavedStream(PlainState):
     # What counts as lost to rounding, and the violation at the end of the last training.
     tol: float = np.inf
     is_relative = True
-    _trained = (0.0, 0.0)
+    _last_violation = (0.0, 0.0)
     # What a stream of a model has.
     stated: Formulation
     kernel: Kernel
     shift: FloatArray | None
-    rows: HeldRows
+    rows: RowStore
     version: int
     done: bool
     on_path: IntArray | None
@@ -348,7 +348,7 @@ class SavedStream(PlainState):
         if self.on_path is not None:
             # In the model's own variables; leaving rows are gone, and a path makes good for it.
             _, result = self.solution()
-            a = self.rows.spread(self.on_path, result.a)[alive]
+            a = self.rows.scatter(self.on_path, result.a)[alive]
             multiplier = result.multiplier
         weight, own = weight_in_training(rows), rows.pop("weight")
         kept = {name: value for name, value in rows.items() if name not in self.derived_values}
@@ -369,23 +369,25 @@ class SavedStream(PlainState):
             "done": self.done,
         }
 
-    def lost_to_rounding(self) -> float:
+    def rounding_violation(self) -> float:
         """The violation of the solution where rounding keeps it above ``tol``, else 0.
 
         ``tol`` is in units of the gradient or, with ``is_relative``, of the size of its
         terms.
         """
-        violation, size = self._reached() if self.done else (0.0, 0.0)
+        violation, size = self._violation_now() if self.done else (0.0, 0.0)
         return violation if violation > self.tol * (size if self.is_relative else 1.0) else 0.0
 
-    def _reached(self) -> tuple[float, float]:
+    def _violation_now(self) -> tuple[float, float]:
         """The violation of the solution, and the size of the gradient's terms."""
-        return self._trained
+        return self._last_violation
 
-    def certified(self, problem: DualProblem, a: FloatArray, gradient: FloatArray) -> Result:
+    def certify_solution(
+        self, problem: DualProblem, a: FloatArray, gradient: FloatArray
+    ) -> Result:
         """The Result of a problem at its variables; uncertified while rows are on their way."""
         status = Status.CONVERGED if self.done else Status.MAX_ITER
-        status = Status.STALLED if self.lost_to_rounding() else status
+        status = Status.STALLED if self.rounding_violation() else status
         result = certify(problem, a, gradient, status, self.n_steps, self.history)
         if not self.done:
             result.objective, result.duality_gap = np.nan, np.inf
@@ -401,7 +403,7 @@ class SavedStream(PlainState):
         self.__init__(  # type: ignore[misc]  # all streams are made of these
             state["formulation"],
             state["kernel"],
-            HeldRows(**rows),
+            RowStore(**rows),
             (state["a"], state["multiplier"]),
             shift=state["shift"],
             n_steps=state["n_steps"],
@@ -425,10 +427,10 @@ def _check_length(name: str, value: npt.ArrayLike, n_places: int) -> AnyArray:
     return value
 
 
-def make_labelled_store(X: RowMatrix, label: AnyArray, weight: FloatArray | None) -> HeldRows:
-    """``HeldRows`` with a label and a weight (None: 1) each."""
+def make_labelled_store(X: RowMatrix, label: AnyArray, weight: FloatArray | None) -> RowStore:
+    """``RowStore`` with a label and a weight (None: 1) each."""
     weight = np.ones(X.shape[0]) if weight is None else weight
-    return HeldRows(X, label=np.asarray(label, dtype=float), weight=weight)
+    return RowStore(X, label=np.asarray(label, dtype=float), weight=weight)
 
 
 def read_indices(indices: VectorLike, n: int) -> IntArray:

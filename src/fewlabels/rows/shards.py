@@ -168,14 +168,14 @@ class Moments:
         return math.fsum(self.squares / self.weight)
 
 
-def sampled(n: int, size: int, seed: int | np.random.Generator = 0) -> IntArray:
+def choose_rows(n: int, size: int, seed: int | np.random.Generator = 0) -> IntArray:
     """Numbers of so many of n rows at random, ascending."""
     if size >= n:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
 
 
-class Taken:
+class TakeRows:
     """The question for the rows ``ids`` that are in a shard."""
 
     def __init__(self, ids: IntArray) -> None:
@@ -185,7 +185,7 @@ class Taken:
         return shard.take(shard.own(self.ids))
 
 
-def weights_of(shard: Shard) -> FloatArray:
+def get_weights(shard: Shard) -> FloatArray:
     """The question for the weights of the rows of a shard."""
     return np.ones(shard.n) if shard.weight is None else shard.weight
 

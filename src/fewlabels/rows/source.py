@@ -20,7 +20,7 @@ from ..kernels import RBF, center_of, centered
 from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator, LinearSourceGram
 from ..kernels.operators.equal_rows import distinct
-from ..kernels.operators.row_map import middle
+from ..kernels.operators.row_map import find_median_row
 from ..kernels.rows import squared_norms
 from ..kernels.width import gamma_of_moments
 from ..problem.formulation import Formulation
@@ -28,8 +28,8 @@ from ..solvers import Settings
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows
 from .device import ArrayBackend
-from .shards import Moments, Shard, Taken, check_finite, sampled, stack_rows, weights_of
-from .spec import HistoryCallback, ProblemSpec, Solved, solve_sharded
+from .shards import Moments, Shard, TakeRows, check_finite, choose_rows, get_weights, stack_rows
+from .spec import HistoryCallback, ProblemSpec, SolvedProblem, solve_sharded
 
 Answer = TypeVar("Answer")
 # Makes the operator of a kernel over rows in memory.
@@ -51,7 +51,7 @@ class HeldOut(NamedTuple):
     weight: FloatArray
 
 
-class Stated(ABC):
+class BoundProblem(ABC):
     """The problem of a model over the rows of a source; ``shift`` is taken from them."""
 
     shift: FloatArray | None
@@ -61,7 +61,7 @@ class Stated(ABC):
         """The operator of a few of the rows, and the mean of all ridges."""
 
     @abstractmethod
-    def solve(self, settings: Settings) -> Solved:
+    def solve(self, settings: Settings) -> SolvedProblem:
         """Solve the problem with some ``Settings``."""
 
 
@@ -86,7 +86,7 @@ class RowSource(ABC):
     backend: ArrayBackend | None = None
 
     @property
-    def can_be_held(self) -> bool:
+    def is_updatable(self) -> bool:
         """Whether a model can hold the rows, to be updated."""
         return False
 
@@ -134,7 +134,7 @@ class RowSource(ABC):
         """Refuse rows that a kernel has no digits for; its ``width`` only if asked."""
 
     @abstractmethod
-    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> Stated:
+    def build_problem(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> BoundProblem:
         """The problem that a ``Formulation`` states over the rows that count."""
 
     @abstractmethod
@@ -174,12 +174,12 @@ class ShardedSource(RowSource):
     n_jobs: int = 1
     n_jobs_of_shard: int = 1
     #: Rows that a coarse start takes at most.
-    most_sampled = sys.maxsize
+    max_sampled_rows = sys.maxsize
     #: Share of the violation that a working set is solved to: a round is a pass over the rows.
     share: float = 1e-3
     #: What the rows are called, and what to pass where they can't do what a model needs.
-    are: str = "rows that are not in memory"
-    instead: str = "rows in memory"
+    description: str = "rows that are not in memory"
+    alternative: str = "rows in memory"
     shards: Sequence[Shard]
     dtype: np.dtype[Any]
     _moments: Moments | None = None
@@ -194,22 +194,24 @@ class ShardedSource(RowSource):
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
         """Refuse to be one array, which is what others than models of all rows ask for."""
-        raise TypeError(f"X holds {self.are}, which can't be used here; pass {self.instead}.")
+        raise TypeError(
+            f"X holds {self.description}, which can't be used here; pass {self.alternative}."
+        )
 
     # -- what a source may do otherwise ----------------------------------------------------------
 
-    def ask_each(self, questions: Iterable[Callable[[Shard], Answer]]) -> list[Answer]:
+    def call_each(self, questions: Iterable[Callable[[Shard], Answer]]) -> list[Answer]:
         """The answers ``question(shard)`` to a question for each shard, in their order."""
         asked = zip(questions, self.shards, strict=True)
         return run_each([partial(question, shard) for question, shard in asked], self.n_jobs)
 
     def rows(self, spec: ProblemSpec) -> Rows:
         """The engine's ``Rows``, whose partitions are ``spec.partition(shard)``."""
-        partitions = self.ask(partial(spec.partition, arrays=NumpyBackend()))
+        partitions = self.call_all(partial(spec.partition, arrays=NumpyBackend()))
         scale = spec.formulation.scale
-        return Rows(partitions, spec.total(), scale, self.n_jobs, self.most_sampled)
+        return Rows(partitions, spec.total(), scale, self.n_jobs, self.max_sampled_rows)
 
-    def marked(self, **marks: AnyArray) -> Self:
+    def add_marks(self, **marks: AnyArray) -> Self:
         """Mark the rows: arrays with an entry for each row."""
         for shard in self.shards:
             own = slice(shard.first, shard.first + shard.n)
@@ -246,23 +248,23 @@ class ShardedSource(RowSource):
         """Number of rows that are still there."""
         return sum(shard.n for shard in self.shards)
 
-    def ask(self, question: Callable[[Shard], Answer]) -> list[Answer]:
+    def call_all(self, question: Callable[[Shard], Answer]) -> list[Answer]:
         """The answers of all shards, in their order."""
-        return self.ask_each([question] * len(self.shards))
+        return self.call_each([question] * len(self.shards))
 
     def take(self, ids: IntArray) -> RowMatrix:
         """Rows by their numbers, in ascending order."""
-        return stack_rows(self.ask(Taken(np.asarray(ids))))
+        return stack_rows(self.call_all(TakeRows(np.asarray(ids))))
 
     def sample(self, size: int, seed: int = 0) -> RowMatrix:
         """Return ``size`` random rows, or all rows, in the order of their numbers."""
-        return self.take(sampled(self.n, size, seed))
+        return self.take(choose_rows(self.n, size, seed))
 
     @property
     def moments(self) -> Moments:
         """``Moments`` of the rows, which are checked by that."""
         if self._moments is None:
-            self._moments = Moments.combined(self.ask(methodcaller("moments")))
+            self._moments = Moments.combined(self.call_all(methodcaller("moments")))
         return self._moments
 
     @property
@@ -275,7 +277,7 @@ class ShardedSource(RowSource):
 
     def values(self, of: Callable[[RowMatrix], AnyArray]) -> AnyArray:
         """``of(rows)`` of all rows, as one array."""
-        parts = self.ask(lambda shard: [of(rows) for _, rows in shard.pieces()])
+        parts = self.call_all(lambda shard: [of(rows) for _, rows in shard.pieces()])
         return np.concatenate([piece for part in parts for piece in part])
 
     def gamma(self, rule: str | float) -> float:
@@ -292,8 +294,10 @@ class ShardedSource(RowSource):
         if refused.n and width and isinstance(kernel, MappedKernel) and kernel.of_distance:
             check_width(kernel, self.sample(_N_ROWS_FOR_DISTANCES))
 
-    def stated(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> StatedOverShards:
-        return StatedOverShards(self, kernel, formulation)
+    def build_problem(
+        self, kernel: Kernel, formulation: Formulation, n_jobs: int
+    ) -> BoundProblemOverShards:
+        return BoundProblemOverShards(self, kernel, formulation)
 
     @property
     def indices(self) -> IntArray:
@@ -303,7 +307,7 @@ class ShardedSource(RowSource):
     @property
     def weights(self) -> FloatArray:
         """Weights of all rows."""
-        return np.concatenate(self.ask(weights_of))
+        return np.concatenate(self.call_all(get_weights))
 
     def shift(self, kernel: Kernel) -> FloatArray | None:
         return self.center() if kernel.is_linear else None
@@ -316,7 +320,7 @@ class ShardedSource(RowSource):
 
     def farthest(self, center: FloatArray | None) -> float:
         """The largest squared norm of a row less a centre, which may be None."""
-        return max(self.ask(methodcaller("farthest", center)), default=0.0)
+        return max(self.call_all(methodcaller("farthest", center)), default=0.0)
 
     def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
         return LinearSourceGram(self, shift)
@@ -330,12 +334,12 @@ class ShardedSource(RowSource):
         return self, (rows, {})
 
 
-class StatedOverShards(Stated):
+class BoundProblemOverShards(BoundProblem):
     """The problem of a model over rows in shards."""
 
     def __init__(self, source: ShardedSource, kernel: Kernel, formulation: Formulation) -> None:
         self.source, self.formulation = source, formulation
-        self.spec = ProblemSpec.over(
+        self.spec = ProblemSpec.for_source(
             source,
             kernel,
             formulation,
@@ -350,7 +354,7 @@ class StatedOverShards(Stated):
         ridge = self.formulation.ridge({"weight": np.array([source.mass / source.n_counting])})
         return gram, float(np.mean(ridge))
 
-    def solve(self, settings: Settings) -> Solved:
+    def solve(self, settings: Settings) -> SolvedProblem:
         return solve_sharded(self.source, self.spec, settings)
 
 
@@ -361,7 +365,7 @@ def check_width(kernel: MappedKernel, X: RowMatrix) -> None:
     if _digits_left(kernel, together, X):
         return
     rows = distinct(X)
-    center = center_of(X) if sp.issparse(X) else middle(rows)
+    center = center_of(X) if sp.issparse(X) else find_median_row(rows)
     norms = squared_norms(centered(rows, center))
     if not _digits_left(kernel, float(np.median(norms)), X):
         assert isinstance(kernel, RBF)  # the only kernel of distances

@@ -20,8 +20,8 @@ from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.engine import Engine
 from ..solvers.engine.partition import Partition
 from ..solvers.engine.rows import Rows
-from ..solvers.run import Record, certified
-from ..solvers.whole import rows_in_float64
+from ..solvers.run import Record, make_result
+from ..solvers.whole import max_rows_in_float64
 from .shards import Shard
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class ProblemSpec:
     _alike: dict[int, tuple[Penalty, FloatArray]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def over(
+    def for_source(
         cls,
         source: ShardedSource,
         kernel: Kernel,
@@ -66,14 +66,16 @@ class ProblemSpec:
         else:
             center = source.center() if kernel.of_distance else None
             norm = source.farthest(center)
-            few = rows_in_float64(kernel, formulation.min_support(mass))
+            few = max_rows_in_float64(kernel, formulation.min_support(mass))
             dtype = np.float64 if moments.n <= few else None
             more = int(np.count_nonzero(center)) if source.is_sparse and center is not None else 0
             length = min(source.shape[1], moments.row_length + more)
-            row_map = RowMap.known(kernel, center, norm, length, source.shape[1], dtype)
+            row_map = RowMap.from_largest_norm(
+                kernel, center, norm, length, source.shape[1], dtype
+            )
         return cls(kernel, formulation, float(mass), row_map, shift, source.n_jobs_of_shard)
 
-    def stating(self, formulation: Formulation) -> Self:
+    def with_formulation(self, formulation: Formulation) -> Self:
         """Return the spec of the same rows in another formulation."""
         return replace(self, formulation=formulation, _alike={})
 
@@ -118,7 +120,7 @@ class ProblemSpec:
         return self.formulation.stated(nothing, self.mass)[1]
 
 
-class Solved(NamedTuple):
+class SolvedProblem(NamedTuple):
     """The solution of a model's problem, at rows ``X`` that users know by ``numbers``.
 
     Those are all rows that count. Or they are the support vectors alone, and ``all_rows`` the
@@ -133,18 +135,18 @@ class Solved(NamedTuple):
     all_rows: Rows | None = None
 
 
-def solve_sharded(source: ShardedSource, spec: ProblemSpec, settings: Settings) -> Solved:
-    """Solve the problem of a ``ProblemSpec`` over the rows of a source: ``Solved``."""
+def solve_sharded(source: ShardedSource, spec: ProblemSpec, settings: Settings) -> SolvedProblem:
+    """Solve the problem of a ``ProblemSpec`` over the rows of a source: ``SolvedProblem``."""
     rows = source.rows(spec)
-    DualProblem.check_size(rows.scale * rows.facts.largest)
+    DualProblem.check_kernel_values(rows.scale * rows.facts.largest)
     rows.facts.extent.check(rows.total)
     settings = replace(settings, share=source.share, callback=source.with_usage(settings.callback))
     engine = Engine(rows, settings, Record(settings))
     status = engine.run(cold=True)
-    rows.snap()
+    rows.round_to_breakpoints()
     working = rows.fetch()
     ids = working.ids
-    result = certified(
+    result = make_result(
         rows.totals(),
         rows.duality_gap,
         working.a,
@@ -157,4 +159,4 @@ def solve_sharded(source: ShardedSource, spec: ProblemSpec, settings: Settings) 
     problem = DualProblem(
         spec.gram(X), working.penalty, rows.total, scale=rows.scale, ridge=working.ridge
     )
-    return Solved(X, source.numbers(ids), problem, result, rows)
+    return SolvedProblem(X, source.numbers(ids), problem, result, rows)

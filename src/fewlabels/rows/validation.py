@@ -23,7 +23,7 @@ from .._typing import (
 from ..data.labels.marks import read_anomalies
 from ..kernels import Callable as CallableKernel
 from ..kernels.base import LARGEST
-from ..kernels.operators.explicit import formed_values
+from ..kernels.operators.explicit import evaluate_formed
 from ..kernels.sparse import validated_rows
 from .device import backend_of
 from .memory import NOTHING_LEFT, MemorySource
@@ -57,7 +57,7 @@ class KernelEstimator(Protocol):
     kernel: Any
     n_features_in_: int
 
-    def _needs_memory(self, source: type[ShardedSource]) -> str | None:
+    def _reason_for_memory(self, source: type[ShardedSource]) -> str | None:
         """Return what the model needs its rows in memory for, in one sentence."""
 
 
@@ -148,7 +148,7 @@ def _check_function(kernel: CallableKernel, X: RowMatrix) -> None:
     """Refuse a kernel function that isn't symmetric between some of the rows."""
     n = X.shape[0]
     some = X[np.linspace(0, n - 1, min(n, _N_ROWS_COMPARED)).astype(np.intp)]
-    apart, size = _asymmetry(formed_values(kernel, some, some))
+    apart, size = _asymmetry(evaluate_formed(kernel, some, some))
     if apart > _MAX_ASYMMETRY * size:
         raise ValueError(
             f"the kernel function isn't symmetric: K(x, z) and K(z, x) differ by up to "
@@ -236,7 +236,7 @@ def check_weight(
     )
 
 
-def plain_number(value: Any) -> Any:
+def to_python_number(value: Any) -> Any:
     """A number of NumPy as Python's: a bound such as 1e300 overflows in single precision."""
     return value.item() if isinstance(value, np.number) else value
 
@@ -249,7 +249,7 @@ def check_values(
         # mypy doesn't see that classes are hashable.
         _check_plain(kind, tuple(values), *values.values())  # type: ignore[arg-type]
     else:
-        values = {name: plain_number(value) for name, value in values.items()}
+        values = {name: to_python_number(value) for name, value in values.items()}
         validate_parameter_constraints(constraints, values, kind.__name__)
     for name in ("C", "C_star", "lam", "gamma", "coef0"):
         value = values.get(name)
@@ -269,17 +269,17 @@ def check_parameters(estimator: BaseEstimator) -> None:
     estimator._validate_params()
 
 
-def what_is_missing(estimator: KernelEstimator) -> str | None:
+def memory_requirement(estimator: KernelEstimator) -> str | None:
     """Return what a model needs its rows in memory for, in one sentence; None for nothing."""
-    return estimator._needs_memory(ShardedSource)
+    return estimator._reason_for_memory(ShardedSource)
 
 
-def is_outside(X: object) -> bool:
+def is_out_of_core(X: object) -> bool:
     """Return whether rows are neither NumPy's nor read as such."""
     return isinstance(X, ShardedSource) or backend_of(X) is not None
 
 
-def read_all(X: object, rows: RowMatrix | None = None) -> RowMatrix:
+def load_rows(X: object, rows: RowMatrix | None = None) -> RowMatrix:
     """The rows of X in memory, unless they are known: an array of NumPy or CSR."""
     if rows is not None:
         return rows
@@ -290,7 +290,7 @@ def read_all(X: object, rows: RowMatrix | None = None) -> RowMatrix:
     return backend.numpy(X)
 
 
-def weight_of_all(sample_weight: VectorLike | None, X: RowMatrix) -> FloatArray | None:
+def read_weights(sample_weight: VectorLike | None, X: RowMatrix) -> FloatArray | None:
     """Weights of all rows, 0 for those that do not count; None where they are all 1."""
     backend = backend_of(sample_weight)
     weight, kept = check_weight(

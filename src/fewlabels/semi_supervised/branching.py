@@ -53,7 +53,7 @@ def train(
     few = data.distinct()
     if few is not None:
         signs = None if signs_before is None else signs_before[few.copies.first[: few.data.n]]
-        return few.shared(train(few.data, settings, signs))
+        return few.to_whole(train(few.data, settings, signs))
     if settings.branching and signs_before is None:
         return solve_global(data, settings)
     return anneal(data, settings, signs_before)

@@ -12,7 +12,7 @@ from ..base.class_functions import ClassFunctions
 from ..base.function import Function
 from ..calibration.cross_fitting import Sample
 from ..calibration.curve import ClassCurves, Curve
-from ..data.labels.semi_supervised import numbered_shares
+from ..data.labels.semi_supervised import shares_by_code
 from ..kernels.base import Kernel
 from .left_out import LeftOutCurves
 from .problem import SemiSupervised
@@ -94,7 +94,7 @@ class Calibrator:
         if model.gamma_:
             settings["gamma"] = model.gamma_
         if isinstance(model.balance, Mapping):
-            settings["balance"] = numbered_shares(model.balance, model.classes_, numbers)
+            settings["balance"] = shares_by_code(model.balance, model.classes_, numbers)
         settings |= settings_for_part(model)
         if self.graph is not None:
             settings["kernel"] = self.graph

@@ -11,9 +11,9 @@ import numpy as np
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from ..base.class_functions import ClassFunctions
 from ..base.function import Function
-from ..base.solution import Certificate, Solution, function_of, rounding_of, run_by
+from ..base.solution import Certificate, Solution, describe_run, estimate_rounding, make_function
 from ..calibration.curve import class_of
-from ..data.labels.semi_supervised import places_of
+from ..data.labels.semi_supervised import class_indices
 from ..kernels import centered
 from ..kernels.base import Kernel
 from ..kernels.operators import BorderedGram, GramOperator, LinearGram, LinearSourceGram, make_gram
@@ -62,9 +62,9 @@ class Certifier:
         ``gram`` is over the rows ``X``, which are as they were given and have ``numbers`` and a
         ``label``; ``run`` are steps, history and whether it converged.
         """
-        sizes = [rounding_of(gram.diagonal(), coef) for coef in coefs]
+        sizes = [estimate_rounding(gram.diagonal(), coef) for coef in coefs]
         several = len(coefs) > 1
-        function, places, support = function_of(
+        function, places, support = make_function(
             self.kernel,
             gram,
             X,
@@ -74,9 +74,9 @@ class Certifier:
             rounding=np.array(sizes) if several else sizes[0],
             bias=np.array(biases) if several else biases[0],
         )
-        kinds = places_of(label[places], self.n_classes)
+        kinds = class_indices(label[places], self.n_classes)
         counts = [np.sum(kinds == place) for place in range(self.n_classes)]
-        return Solution(function=function, **run_by(support, counts, *run))
+        return Solution(function=function, **describe_run(support, counts, *run))
 
     def certificate(
         self,
@@ -90,7 +90,7 @@ class Certifier:
         if len(objectives) == 1:
             positive = np.where(label, label > 0, decision[:, 0] > function.rounding)
             return Certificate(objectives[0], violations[0], positive)
-        chosen = np.where(label, places_of(label, self.n_classes), class_of(decision))
+        chosen = np.where(label, class_indices(label, self.n_classes), class_of(decision))
         objective: Any = np.array(objectives)
         violation: Any = np.array(violations)
         return Certificate(objective, violation, chosen)
@@ -135,7 +135,7 @@ class Certifier:
             bordered = data[0].gram
             assert isinstance(bordered, BorderedGram)
             assert isinstance(bordered.inner, LinearSourceGram)
-            mean = bordered.inner.sum_of(data[0].unlabeled, data[0].share)
+            mean = bordered.inner.sum_rows(data[0].unlabeled, data[0].share)
             mean = (mean if shift is None else mean + shift)[None].astype(X.dtype)
             X = stack_rows([X, type(X)(mean)]) if rows.is_sparse else np.concatenate([X, mean])
             coefs = np.column_stack([coefs, [result.a[-1] for result in results]])
@@ -172,7 +172,7 @@ class Certifier:
         numbers = np.where(np.arange(len(known)) < len(stream), np.arange(len(known)), -1)
         of_gram = support if len(support) else np.arange(len(known))
         gram = make_gram(stream.kernel, stream.kernel_rows(known[of_gram]), dtype=np.float64)
-        converged = stream.done and not stream.lost_to_rounding(self.tol)
+        converged = stream.done and not stream.rounding_violation(self.tol)
         biases = self.with_offset(np.array([-float(at.multiplier) for at in solutions]))
         return self.solution(
             gram,

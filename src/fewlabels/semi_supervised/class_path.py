@@ -18,7 +18,7 @@ from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from ..kernels.base import Kernel
 from ..kernels.operators import GramOperator
-from ..rows.row_store import HeldRows, caught_up
+from ..rows.row_store import RowStore, run_until_current
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
 from . import beginning as begin
@@ -126,7 +126,7 @@ class ClassPath:
         entries = [] if path is None else path.history
         return [*self._now.history, *entries][-_HISTORY_KEPT:]
 
-    def lost_to_rounding(self, tol: float) -> float:
+    def rounding_violation(self, tol: float) -> float:
         """The violation at the end of the path where rounding keeps it above ``tol``, else 0."""
         path = self._now.path
         if not self.done or (path is not None and path.resolution <= tol):
@@ -152,15 +152,15 @@ class ClassPath:
     def training_data(self, make_gram: Callable[[RowMatrix], GramOperator]) -> S3VMData:
         """The training rows for batch training; ``make_gram`` makes an operator over rows."""
         rows = self._now.kernel_rows(self.rows.places)
-        return S3VMData.over(make_gram(rows), self.class_objective, *self.training_labels)
+        return S3VMData.from_gram(make_gram(rows), self.class_objective, *self.training_labels)
 
     # -- what changes ---------------------------------------------------------------------------
 
-    def with_rows(self, rows: HeldRows, n_changed: int = 0) -> ClassPath:
+    def with_rows(self, rows: RowStore, n_changed: int = 0) -> ClassPath:
         """Return the path over changed rows, which replaces this one."""
         return ClassPath(self.options, self._now.with_rows(rows, n_changed))
 
-    def renumbered(self, rows: HeldRows, place: IntArray) -> ClassPath:
+    def renumbered(self, rows: RowStore, place: IntArray) -> ClassPath:
         """Return the path with rows moved to the places ``place``, which replaces this one."""
         return ClassPath(self.options, self._now.renumbered(rows, place))
 
@@ -182,7 +182,7 @@ class ClassPath:
                 self.begin()
             path = self._now.path
             assert path is not None
-            done = caught_up(path, self._next, max_steps, self.options.deadline)
+            done = run_until_current(path, self._next, max_steps, self.options.deadline)
             self._sync_membership()
             self._set(done=done)
             if done and np.isnan(self._now.value_rebuilt):
@@ -351,7 +351,7 @@ class ClassPath:
             "history": tuple(self.history),
         }
 
-    def widened(self, rows: HeldRows, n_columns: int) -> ClassPath:
+    def widened(self, rows: RowStore, n_columns: int) -> ClassPath:
         """Return the path with wider ``rows``, which replaces this one."""
         other, shift = ClassPath(self.options, self._now), self._now.shift
         if shift is not None:
@@ -375,13 +375,13 @@ class ClassPath:
         )
         return ClassPath(self.options, state)
 
-    def new_path_on(self, rows: HeldRows, class_objective: SemiSupervised) -> ClassPath:
+    def new_path_on(self, rows: RowStore, class_objective: SemiSupervised) -> ClassPath:
         """A path over other rows, that has not begun."""
         now = self._now
         state = PathState.without_path(class_objective, now.kernel, rows, now.shift, version=1)
         return ClassPath(self.options, state)
 
-    def mirrored(self, rows: HeldRows, class_objective: SemiSupervised) -> ClassPath:
+    def mirrored(self, rows: RowStore, class_objective: SemiSupervised) -> ClassPath:
         """The function of the other class, over ``rows``, where nothing is on its way."""
         now, other, places = self._now, self.new_path_on(rows, class_objective), self.rows.places
         plain, start = now.plain_start(self.options.n_jobs), None
@@ -448,7 +448,7 @@ class ClassPath:
 
     @classmethod
     def restored(
-        cls, saved: dict[str, Any], options: PathOptions, rows: HeldRows, shift: FloatArray | None
+        cls, saved: dict[str, Any], options: PathOptions, rows: RowStore, shift: FloatArray | None
     ) -> Self:
         """The path that was ``saved``, over its rows."""
         start, parameters = saved["start"], saved["parameters"]

@@ -10,10 +10,10 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..kernels.operators import BorderedGram, GramOperator
-from ..kernels.operators.equal_rows import Copies
+from ..kernels.operators.equal_rows import DuplicateRows
 from ..rows.spec import HistoryCallback
 from ..solvers import Result, Settings
-from ..solvers.equal_rows import MergedProblem, merged
+from ..solvers.equal_rows import MergedProblem, merge_equal_rows
 from .problem import SemiSupervised
 
 
@@ -46,7 +46,7 @@ class S3VMData:
     target: float | None
 
     @classmethod
-    def over(
+    def from_gram(
         cls,
         gram: GramOperator,
         class_objective: SemiSupervised,
@@ -69,7 +69,7 @@ class S3VMData:
         weight: FloatArray,
     ) -> list[S3VMData]:
         """The rows of ``gram`` for several models, which share them and their mean."""
-        first = cls.over(gram, class_objectives[0], labels[0], weight)
+        first = cls.from_gram(gram, class_objectives[0], labels[0], weight)
         bounded = first.target is not None
         return [first] + [
             replace(
@@ -89,7 +89,7 @@ class S3VMData:
     def distinct(self) -> DistinctRows | None:
         """The ``DistinctRows``; None where no rows are equal."""
         signs = np.ones(self.n)
-        smaller = merged(
+        smaller = merge_equal_rows(
             self.class_objective.step(self.gram, self.label, self.weight, signs, self.target)
         )
         if smaller is None:
@@ -166,14 +166,14 @@ class DistinctRows:
 
     whole: S3VMData
     data: S3VMData
-    copies: Copies
+    copies: DuplicateRows
 
-    def shared(self, found: S3VMSolution) -> S3VMSolution:
+    def to_whole(self, found: S3VMSolution) -> S3VMSolution:
         """An ``S3VMSolution`` over these rows, as one over all."""
         whole, of = self.whole, self.copies.of[: self.whole.n]
         sign = found.sign[of]
         step = whole.class_objective.step(
             whole.gram, whole.label, whole.weight, sign, whole.target
         )
-        result = MergedProblem(step, self.copies).shared(found.result)
+        result = MergedProblem(step, self.copies).to_whole(found.result)
         return replace(found, result=result, f=found.f[of], sign=sign)

@@ -15,7 +15,7 @@ from ..base.function import Function
 from ..calibration.cross_fitting import Sample, left_out_scores
 from ..calibration.curve import ClassCurves, Curve
 from ..calibration.fit_curves import curve_of_labels, curves_of_classes
-from ..data.labels.semi_supervised import places_of
+from ..data.labels.semi_supervised import class_indices
 from ..rows.grouped_folds import take_groups
 from ..rows.row_order import label_folds
 
@@ -91,7 +91,7 @@ class LeftOutCurves:
         if self.n_classes == 2:
             share = None if shares is None else shares[0]
             return curve_of_labels(scores[known, 0], label > 0, weight, kind, unlabeled, share)
-        place = places_of(label, self.n_classes)
+        place = class_indices(label, self.n_classes)
         return curves_of_classes(scores[known], place, weight, kind, unlabeled, shares)
 
     def _rows(self, sample: Sample, which: IntArray) -> RowMatrix:
@@ -110,7 +110,7 @@ class LeftOutCurves:
         labels, deadline = sample.y, self.deadline
         seconds: list[float] = []
         make = partial(self.make, np.unique(labels[labels != 0]))
-        fold = label_folds(sample.X, places_of(labels, self.n_classes), _FOLDS, sample.groups)
+        fold = label_folds(sample.X, class_indices(labels, self.n_classes), _FOLDS, sample.groups)
         sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
         tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
         splits: list[tuple[IntArray, IntArray]] = [
@@ -125,7 +125,7 @@ class LeftOutCurves:
 
         shape = len(fold), self._n_functions
         scores, size, pilot = np.full(shape, np.nan), len(fold), _pilot_rows(labels)
-        tried = deadline.is_near and 2 * pilot < size
+        tried = deadline.has_end and 2 * pilot < size
         if tried:
             train, test = splits[0]
             scores[test] = score(_limit_rows(labels, train, pilot), test).reshape(len(test), -1)

@@ -12,7 +12,7 @@ from ..kernels import centered
 from ..kernels.base import Kernel
 from ..kernels.operators import Expansion
 from ..problem.penalty import RowPenalties
-from ..rows.row_store import HeldRows
+from ..rows.row_store import RowStore
 from ..solvers.path import PathFollower
 from .beginning import Start
 from .problem import SemiSupervised
@@ -61,7 +61,7 @@ class PathState(NamedTuple):
     version: int
     class_objective: SemiSupervised
     kernel: Kernel
-    rows: HeldRows  # with labels +1, -1, and 0 for none
+    rows: RowStore  # with labels +1, -1, and 0 for none
     shift: FloatArray | None
     path: PathFollower | None = None
     start: Start | None = None
@@ -86,7 +86,7 @@ class PathState(NamedTuple):
         cls,
         class_objective: SemiSupervised,
         kernel: Kernel,
-        rows: HeldRows,
+        rows: RowStore,
         shift: FloatArray | None,
         *,
         version: int = 0,
@@ -207,7 +207,7 @@ class PathState(NamedTuple):
         a[known], sign[known] = start.a[places[known]], start.sign[places[known]]
         return Start(a, sign, start.virtual, start.multiplier)
 
-    def renumbered(self, rows: HeldRows, place: IntArray) -> PathState:
+    def renumbered(self, rows: RowStore, place: IntArray) -> PathState:
         """Return the state where rows have moved to the places ``place``; -1 for removed rows."""
         kept = np.flatnonzero(place >= 0)
         return self._replace(
@@ -217,7 +217,7 @@ class PathState(NamedTuple):
             path_labels=self.path_labels[kept],
         )
 
-    def with_rows(self, rows: HeldRows, n_changed: int = 0) -> PathState:
+    def with_rows(self, rows: RowStore, n_changed: int = 0) -> PathState:
         """Return the state with changed rows or labels, which the path has yet to follow."""
         new = np.full(rows.n_places - len(self.path_labels), ABSENT)
         return self._replace(

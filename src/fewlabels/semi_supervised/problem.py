@@ -129,7 +129,7 @@ class SemiSupervised:
 
         def off(side: FloatArray) -> FloatArray:
             hinge = Penalty.hinge(side, cost)
-            right, left = hinge.step_slopes(hinge.snapped(a, near))
+            right, left = hinge.step_slopes(hinge.round_to_breakpoints(a, near))
             outside = (a < hinge.lower - near) | (a > hinge.upper + near)
             beyond = np.maximum(np.abs(1.0 - side * f), np.abs(f))
             return np.where(outside, beyond, np.maximum(-(f + right), f + left))
@@ -148,7 +148,7 @@ def with_target(penalty: Penalty, target: float | None) -> Penalty:
     """Penalties, with one for a balancing constraint's virtual row if there is a target."""
     if target is None:
         return penalty
-    return penalty.appended(Penalty.linear(-np.inf, np.inf, -target, 1))
+    return penalty.append(Penalty.linear(-np.inf, np.inf, -target, 1))
 
 
 def s3vm_step(

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, clone
 from .._typing import AnyArray, FloatArray, IntArray, VectorLike
 from .._util.messages import Message, ref
 from .._util.warn import warn
-from ..class_prior.class_ratio import estimated_shares
-from ..class_prior.contradiction import judge_labels
-from ..data.labels.semi_supervised import places_of, read_ratio, read_semi_labels, read_shares
-from ..kernels import TREES_OF_CLASSES, SharedLeaves, Trees, kind_of
+from ..class_prior.class_ratio import estimate_shares
+from ..class_prior.contradiction import compare_label_ratio
+from ..data.labels.semi_supervised import class_indices, read_ratio, read_semi_labels, read_shares
+from ..kernels import TREES_FOR_CLASSES, SharedLeaves, Trees, kind_of
 from ..rows.memory import MemorySource
 from ..rows.row_order import value_order
 from ..rows.source import RowSource
@@ -62,7 +62,7 @@ def check_weights(weight: FloatArray) -> None:
 
 def check_each_has_labels(label: AnyArray, classes: AnyArray) -> None:
     """Refuse weights that leave a class without labels."""
-    missing = np.setdiff1d(np.arange(len(classes)), places_of(label, len(classes)))
+    missing = np.setdiff1d(np.arange(len(classes)), class_indices(label, len(classes)))
     if len(missing):
         left = "labels of one class only"
         if len(classes) > 2:
@@ -72,7 +72,7 @@ def check_each_has_labels(label: AnyArray, classes: AnyArray) -> None:
         )
 
 
-def follows_labels(balance: Balance) -> bool:
+def uses_label_ratio(balance: Balance) -> bool:
     """Return whether the labels' class ratio is used for unlabelled rows unless contradicted."""
     return balance is True or (isinstance(balance, np.bool_ | str) and bool(balance))
 
@@ -222,8 +222,8 @@ def class_ratio_of(
             "shares, for example from fewlabels.class_prior.label_shift."
         )
     assert isinstance(rows, MemorySource)
-    place = places_of(label, len(classes))
-    shares, intervals, _ = estimated_shares(rows.X, place, rows.weights, classes, seed=seed)
+    place = class_indices(label, len(classes))
+    shares, intervals, _ = estimate_shares(rows.X, place, rows.weights, classes, seed=seed)
     return shares, intervals
 
 
@@ -236,8 +236,8 @@ def _ratio_unlike_labels(
     """
     if not isinstance(rows, MemorySource) or rows.is_matrix:
         return None, None
-    place = places_of(label, len(classes))
-    found = judge_labels(rows.X, place, rows.weights, classes, seed)
+    place = class_indices(label, len(classes))
+    found = compare_label_ratio(rows.X, place, rows.weights, classes, seed)
     shares, intervals = found.shares, found.intervals
     if found.is_contradicted:
         return shares, intervals
@@ -310,8 +310,8 @@ def grow_trees(
             'kernel="trees" needs labelled rows of all classes for its forest, and some class '
             "has none yet; start with labelled rows of each class."
         )
-    trees = TREES_OF_CLASSES if isinstance(kernel, str) else kind_of(kernel)
-    X, place = rows.X[known], places_of(label[known], n_classes)
+    trees = TREES_FOR_CLASSES if isinstance(kernel, str) else kind_of(kernel)
+    X, place = rows.X[known], class_indices(label[known], n_classes)
     order = value_order(X, place, rows.weights[known])
     assert isinstance(trees, Trees) and not isinstance(trees, type)
     return trees.over(X[order], place[order], gamma=gamma, random_state=seed)

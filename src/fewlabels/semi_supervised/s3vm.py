@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._typing import AnyArray, FloatArray, MatrixLike, VectorLike
 from .._util.threads import resolve_n_jobs
-from ..base.kernel_estimator import COMMON, KernelMachine, Outside
+from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
 from ..base.locking import fitting
 from ..base.solution import Solution
 from ..base.two_classes import PROBABILITY
-from ..base.versioned_cache import Late
+from ..base.versioned_cache import VersionedCache
 from ..calibration.cross_fitting import Sample
 from ..calibration.curve import ClassCurves, Curve
-from ..data.labels.semi_supervised import sides
+from ..data.labels.semi_supervised import one_vs_rest_labels
 from ..kernels import Linear, SharedLeaves, Trees, centered
 from ..rows.memory import MemorySource
 from ..rows.source import RowSource
@@ -309,8 +309,8 @@ class S3VM(UpdatableS3VM):
     class_ratio: str | float | dict | list | None = None
     path_order: str = "block"
 
-    _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelMachine._FIXED)
-    _outside = Outside(_OUTSIDE, kernels=(Linear,), arrays=False)
+    _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelEstimator._FIXED)
+    _out_of_core = OutOfCoreSupport(_OUTSIDE, kernels=(Linear,), arrays=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -394,7 +394,7 @@ class S3VM(UpdatableS3VM):
         self._prepare(rows, label)
         problems, shift = self._problems(), rows.shift(self._make_kernel())
         stream: AnyStream = None
-        if self.solver == "path" or (rows.kept is None and rows.can_be_held):
+        if self.solver == "path" or (rows.kept is None and rows.is_updatable):
             reading.refuse_matrix(self.kernel)
             reading.refuse_left_out(rows.kept)
             assert isinstance(rows, MemorySource)
@@ -403,12 +403,12 @@ class S3VM(UpdatableS3VM):
             assert stream is not None
             self._open_stream("fit", stream)
             if self._calibrator().moves_intercept and stream.ready and stream.done:
-                self._with_intercept(self._found, self._sample_of_stream())
-                self._late = Late()
+                self._with_intercept(self._solution_now, self._sample_of_stream())
+                self._cache = VersionedCache()
             return
         self._offset = None
         trainer, certifier = self._trainer(rows), self._certifier()
-        if self.C_star == 0 and self.balance is False and rows.can_be_held:
+        if self.C_star == 0 and self.balance is False and rows.is_updatable:
             assert isinstance(rows, MemorySource)
             data, ran, solution = self._train_on_labels(rows, given, problems, shift, callback)
             f = solution.function(rows.X, n_jobs=self.n_jobs).reshape(len(label), -1)
@@ -416,13 +416,15 @@ class S3VM(UpdatableS3VM):
             found = [one.extend_to_all(known, own) for one, own in zip(ran, f.T, strict=True)]
         else:
             gram = rows.gram(certifier.kernel, shift, trainer.gram)
-            data = S3VMData.for_classes(gram, problems, sides(label, len(self.classes_)), weights)
+            data = S3VMData.for_classes(
+                gram, problems, one_vs_rest_labels(label, len(self.classes_)), weights
+            )
             found = ran = trainer.train(data, callback)
             solution = certifier.describe_training(found, data, rows, label, shift)
         if stream is not None:
             for path, one in zip(stream.paths, found, strict=True):
                 path.start_from(one)
-        self._hold(stream)
+        self._attach_stream(stream)
         sample = None
         if isinstance(rows, MemorySource):
             sample = Sample(rows.X, label, weights, rows.is_matrix)
@@ -431,7 +433,7 @@ class S3VM(UpdatableS3VM):
         if sample is not None:
             solution = self._with_intercept(solution, sample)
         certificate = self._certifier().certificate_of(found, solution.function, rows, given)
-        self._keep(solution, certificate=certificate)
+        self._store_solution(solution, certificate=certificate)
         warn_of_training(type(self).__name__, ran, data[0].gram, self.tol, self._deadline)
 
     def _train_on_labels(
@@ -446,7 +448,9 @@ class S3VM(UpdatableS3VM):
         trainer, certifier, some = self._trainer(), self._certifier(), rows.exclude(given == 0)
         label = given[some.indices]
         gram = trainer.gram(certifier.kernel, centered(some.X, shift))
-        data = S3VMData.for_classes(gram, problems, sides(label, len(self.classes_)), some.weights)
+        data = S3VMData.for_classes(
+            gram, problems, one_vs_rest_labels(label, len(self.classes_)), some.weights
+        )
         found = trainer.train(data, callback)
         return data, found, certifier.describe_training(found, data, some, label, shift)
 
@@ -493,8 +497,8 @@ class S3VM(UpdatableS3VM):
     @property
     def left_out_decisions_(self) -> FloatArray | None:
         """Decisions that calibrated ``predict_proba``, (n_samples, n_functions), or None."""
-        assert self._late is not None
-        return self._late.known(_LEFT_OUT, self._version)
+        assert self._cache is not None
+        return self._cache.peek(_LEFT_OUT, self._version)
 
     def _fit_curve(self) -> Curve | ClassCurves:
         sample = self._sample if self._stream is None else self._sample_of_stream()
@@ -505,8 +509,8 @@ class S3VM(UpdatableS3VM):
             )
         sample, calibrator = sample._replace(groups=self._groups), self._calibrator()
         scores = self._certifier().with_offset(calibrator.decisions(sample))
-        assert self._late is not None and self.probability is not None
-        self._late.put(_LEFT_OUT, self._version, scores)
+        assert self._cache is not None and self.probability is not None
+        self._cache.store(_LEFT_OUT, self._version, scores)
         return calibrator.curve(scores, sample, self.probability, self.function_)
 
     def _sample_of_stream(self) -> Sample:

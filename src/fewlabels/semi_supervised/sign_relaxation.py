@@ -20,7 +20,7 @@ from ..kernels.operators import GramOperator
 from ..problem import DualProblem, Penalty
 from ..solvers.decomposition import solve_decomposition, warm_start
 from ..solvers.newton import newton_step
-from ..solvers.run import WHOLE, Result, Settings, Status
+from ..solvers.run import MAX_ROWS_SOLVED_WHOLE, Result, Settings, Status
 from .problem import with_target
 
 # Up to so many variables the whole matrix is kept and a node costs microseconds.
@@ -226,7 +226,9 @@ class SignRelaxation:
     ) -> tuple[FloatArray, FloatArray]:
         problem = DualProblem(self.gram, penalty, 0.0)
         start = Result(a, gradient, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
-        settings = Settings(tol=_TOL_LEAF if leaf else _TOL, polish=WHOLE if leaf else 0)
+        settings = Settings(
+            tol=_TOL_LEAF if leaf else _TOL, polish=MAX_ROWS_SOLVED_WHOLE if leaf else 0
+        )
         result = solve_decomposition(problem, start, settings)
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt

@@ -16,9 +16,9 @@ import numpy as np
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import Deadline
 from ..base.training_rows import TrainingRows
-from ..data.labels.semi_supervised import sides
+from ..data.labels.semi_supervised import one_vs_rest_labels
 from ..kernels.base import Kernel
-from ..rows.row_store import BREAKDOWNS, HeldRows, PlainState, make_labelled_store
+from ..rows.row_store import BREAKDOWNS, PlainState, RowStore, make_labelled_store
 from .class_path import ClassPath, History, PathOptions
 from .path_state import NONE, PathState, both_classes
 from .problem import SemiSupervised
@@ -28,7 +28,7 @@ class _StreamState(NamedTuple):
     """All that changes, replaced at once."""
 
     version: int
-    store: HeldRows  # labels are +1, -1, or 1, 2, ... of several classes; 0 for none
+    store: RowStore  # labels are +1, -1, or 1, 2, ... of several classes; 0 for none
     paths: tuple[ClassPath, ...]  # the ClassPath of every function, over views of the same rows
 
 
@@ -145,9 +145,9 @@ class S3VMStream(PlainState):
         histories = [path.history for path in self.paths]
         return histories[0] if len(histories) == 1 else number_entries(histories)
 
-    def lost_to_rounding(self, tol: float) -> float:
+    def rounding_violation(self, tol: float) -> float:
         """The violation where rounding keeps a path above ``tol``, else 0."""
-        return max(path.lost_to_rounding(tol) for path in self.paths)
+        return max(path.rounding_violation(tol) for path in self.paths)
 
     def label(self, places: IntArray) -> AnyArray:
         """Labels of rows at some places."""
@@ -210,11 +210,11 @@ class S3VMStream(PlainState):
         store["label"] = new
         self._change(store, int(np.sum(new[places] != before[places])))
 
-    def _change(self, store: HeldRows, n_changed: int) -> None:
+    def _change(self, store: RowStore, n_changed: int) -> None:
         """Rows have changed; the paths will follow."""
         self._replace(store, lambda path, view: path.with_rows(view, n_changed))
 
-    def _replace(self, store: HeldRows, over: Callable[[ClassPath, HeldRows], ClassPath]) -> None:
+    def _replace(self, store: RowStore, over: Callable[[ClassPath, RowStore], ClassPath]) -> None:
         """Hold other rows from now on; ``over(path, view)`` gives each path over them."""
         paths = tuple(map(over, self.paths, _views(store, len(self.paths))))
         self._now = self._now._replace(store=store, paths=paths)
@@ -335,10 +335,10 @@ def number_entries(histories: Iterable[History]) -> History:
     return [{**entry, "machine": place} for place, one in enumerate(histories) for entry in one]
 
 
-def _views(store: HeldRows, n_paths: int) -> list[HeldRows]:
+def _views(store: RowStore, n_paths: int) -> list[RowStore]:
     """The rows as each path sees them, with labels +1 and -1."""
     if n_paths == 1:
         return [store]
     _ = store.X  # sparse rows become one array, which all views hold
-    labels = sides(store["label"], n_paths)
+    labels = one_vs_rest_labels(store["label"], n_paths)
     return [store.with_values(label=label, weight=store["weight"]) for label in labels]

@@ -52,7 +52,7 @@ class SemiSupervisedTask(Task):
         ),
     )
 
-    def suits(self, counts: Sequence[int], n_blank: int) -> bool:
+    def is_suitable(self, counts: Sequence[int], n_blank: int) -> bool:
         # Of so many values that most occur once, nobody could say that they are classes.
         are_classes = len(counts) == 2 or sum(counts) >= 2 * len(counts)
         return len(counts) > 1 and are_classes and n_blank > 0
@@ -60,7 +60,7 @@ class SemiSupervisedTask(Task):
     def class_names(self, training: Mapping[str, Any]) -> dict[int, str | None]:
         return dict(enumerate(training["classes"]))
 
-    def shown(self, score: float) -> str:
+    def format_score(self, score: float) -> str:
         return f"{100.0 * score:.1f} %"
 
 

@@ -14,7 +14,7 @@ from ..kernels.operators import GramOperator, PrecomputedGram, RepeatedGram
 from ..rows.source import RowSource, ShardedSource
 from ..rows.spec import HistoryCallback
 from ..solvers import Result, Settings, Status
-from ..solvers.whole import gram_over
+from ..solvers.whole import make_training_gram
 from .branching import train
 from .data import S3VMData, S3VMSettings, S3VMSolution
 
@@ -59,7 +59,7 @@ class Trainer:
 
     def gram(self, kernel: Kernel, X: RowMatrix) -> GramOperator:
         """K over rows, all at once where that is cheaper: training solves many problems."""
-        gram = gram_over(kernel, X, self.n_jobs)
+        gram = make_training_gram(kernel, X, self.n_jobs)
         inner = gram.inner if isinstance(gram, RepeatedGram) else gram
         if inner.value_cost < _WORTH_HOLDING or 8 * inner.n**2 > self.cache_size:
             return gram

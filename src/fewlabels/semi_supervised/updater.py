@@ -16,7 +16,7 @@ from .._util.deadline import Deadline
 from .._util.warn import warn
 from ..base.status import report_status, warn_of_rounding
 from ..kernels.operators import GramOperator, make_gram
-from ..problem.dual import curvature_missing
+from ..problem.dual import find_missing_curvature
 from ..rows.row_store import BREAKDOWNS
 from ..solvers import Status
 from .beginning import build_by_C_star, build_row_by_row
@@ -133,7 +133,7 @@ class Updater:
             stream.compact()
         # Training has said so itself.
         paths = [path for path in stream.paths if done and path.has_path]
-        rough = max((path.lost_to_rounding(self.tol) for path in paths), default=0.0)
+        rough = max((path.rounding_violation(self.tol) for path in paths), default=0.0)
         if rough:
             warn_of_rounding(name, rough)
         return done
@@ -229,7 +229,7 @@ def warn_of_training(
     worst = next((one for one in found if not one.result.converged), found[0])
     message = describe_unproven(worst)
     if message is None:
-        gaps = [curvature_missing(gram, one.result.a) for one in found]
+        gaps = [find_missing_curvature(gram, one.result.a) for one in found]
         report_status(name, worst.result, tol, float(np.sum(gaps)), deadline)
     else:
         warn(message, ConvergenceWarning)

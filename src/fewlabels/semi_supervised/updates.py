@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_consistent_length
 from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
-from ..base.locking import consistent, fitting, one_at_a_time
+from ..base.locking import consistent, exclusive, fitting
 from ..base.solution import Certificate, Solution
-from ..base.two_classes import TwoClassMachine
-from ..base.versioned_cache import Late
+from ..base.two_classes import TwoClassEstimator
+from ..base.versioned_cache import VersionedCache
 from ..calibration.cross_fitting import Sample
 from ..data.labels.arrays import check_classes
 from ..data.labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
-from ..kernels.rows import shift_of
+from ..kernels.rows import find_shift
 from ..rows.memory import MemorySource
 from ..rows.row_store import read_indices
 from ..rows.validation import check_weight, fit_rows
@@ -56,7 +56,7 @@ def _stream_attribute(name: str) -> property:
     return property(value)
 
 
-class UpdatableS3VM(TwoClassMachine):
+class UpdatableS3VM(TwoClassEstimator):
     """The part of ``S3VM`` besides ``fit``: it checks arguments and delegates to objects.
 
     A stream (``S3VMStream``) holds rows and paths, an ``Updater`` lets these follow and trains,
@@ -112,12 +112,12 @@ class UpdatableS3VM(TwoClassMachine):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, > 0; under the balancing constraint equal over all unlabelled rows.
         """
-        if self._late is None:
+        if self._cache is None:
             return self._begin(X, y, classes, sample_weight)
         stream = self._ready_stream()
         named = self.classes_ if classes is None else read_classes(classes, self.unlabeled)
         if set(self.classes_.tolist()) <= set(named.tolist()):
-            new = self._read_new(X, y, sample_weight, named)
+            new = self._read_new_rows(X, y, sample_weight, named)
             if len(named) > len(self.classes_):
                 stream.check_new(new["label"], new["weight"])
                 stream = self._with_classes(stream, named)
@@ -125,9 +125,9 @@ class UpdatableS3VM(TwoClassMachine):
             check_classes(named, self.classes_)
         if self.solver == "branch-and-bound":
             return self._add_by_branching(stream, **new)
-        return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
+        return self._run_update("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
-    @one_at_a_time
+    @exclusive
     def relabel(
         self, indices: VectorLike, y: VectorLike | None, classes: VectorLike | None = None
     ) -> Self:
@@ -154,9 +154,9 @@ class UpdatableS3VM(TwoClassMachine):
         def change() -> None:
             stream.relabel(indices, label)
 
-        return self._follow("relabel", stream, self.max_steps, change)
+        return self._run_update("relabel", stream, self.max_steps, change)
 
-    @one_at_a_time
+    @exclusive
     def reprice(self, C: float | None = None, C_star: float | None = None) -> Self:
         """Move costs steadily to other values, and follow the minimum: a regularisation path.
 
@@ -177,9 +177,9 @@ class UpdatableS3VM(TwoClassMachine):
             self.C, self.C_star = C, C_star
             self._fixed = {**self._fixed, "C": C, "C_star": C_star}
 
-        return self._follow("reprice", stream, self.max_steps, change)
+        return self._run_update("reprice", stream, self.max_steps, change)
 
-    @one_at_a_time
+    @exclusive
     def widen(self, n_features: int) -> Self:
         """Give the rows more features, which are 0 for all rows so far.
 
@@ -202,14 +202,14 @@ class UpdatableS3VM(TwoClassMachine):
                 f"{' with names' if hasattr(self, 'feature_names_in_') else ''}; it adds features "
                 "without names."
             )
-        self._follow("resume", stream)
+        self._run_update("resume", stream)
         try:
             stream.widen(int(n_features))
         finally:
             self.n_features_in_ = stream.rows(stream.places[:0]).shape[1]
-        return self._follow("widen", stream, self.max_steps)
+        return self._run_update("widen", stream, self.max_steps)
 
-    @one_at_a_time
+    @exclusive
     def consolidate(self, strategies: Sequence[str] | None = None) -> bool:
         """Look for a better minimum of (1) in several ways, and keep the best.
 
@@ -238,7 +238,7 @@ class UpdatableS3VM(TwoClassMachine):
         """
         stream = self._ready_stream()
         strategies = read_strategies(strategies, self.solver, len(stream))
-        self._follow("resume", stream)
+        self._run_update("resume", stream)
         if not stream.ready:
             return False
         renewed = self._learns_kernel and self._renew_graph(stream)
@@ -275,11 +275,11 @@ class UpdatableS3VM(TwoClassMachine):
         finally:
             self._record = updater.record
 
-    def _catch_up(self, stream: AnyStream, name: str, max_steps: int | None) -> bool:
+    def _run_stream(self, stream: AnyStream, name: str, max_steps: int | None) -> bool:
         with self._updating(stream) as updater:
             return updater.catch_up(name, max_steps)
 
-    def _follow(
+    def _run_update(
         self,
         name: str,
         stream: AnyStream,
@@ -287,13 +287,13 @@ class UpdatableS3VM(TwoClassMachine):
         change: Callable[[], object] | None = None,
     ) -> Self:
         if change is None:
-            return super()._follow(name, stream, max_steps)
+            return super()._run_update(name, stream, max_steps)
 
         def changed() -> None:
             change()
             self._record = self._record.without_bound()
 
-        super()._follow(name, stream, max_steps, changed)
+        super()._run_update(name, stream, max_steps, changed)
         if self.auto_consolidate and stream.done and stream.ready and stream.due_by_itself:
             self.consolidate(cheap_strategies(self.solver))
         return self
@@ -307,7 +307,7 @@ class UpdatableS3VM(TwoClassMachine):
         stream.begin_paths()
         return stream
 
-    def _read_new(
+    def _read_new_rows(
         self,
         X: MatrixLike,
         y: VectorLike | None,
@@ -348,7 +348,7 @@ class UpdatableS3VM(TwoClassMachine):
         check_consistent_length(rows.X, label)
         self.classes_ = named
         self._prepare(rows, label)
-        shift = shift_of(self._make_kernel(), rows.X)
+        shift = find_shift(self._make_kernel(), rows.X)
         stream = self._make_stream(self._problems(), rows, label, shift)
         stream.check()
         return self._open_stream("partial_fit", stream)
@@ -378,17 +378,17 @@ class UpdatableS3VM(TwoClassMachine):
 
     def _open_stream(self, name: str, stream: AnyStream) -> Self:
         """Hold the rows of a model that has no solution yet, and follow them."""
-        self._hold(stream)
-        self._late, self._sample, self._kept = Late(), None, None
+        self._attach_stream(stream)
+        self._cache, self._sample, self._kept = VersionedCache(), None, None
         self._offset = None
         self._record = TrainingRecord(tuple([] for _ in stream.paths))
-        with self._fitted_or_not():
-            return self._follow(name, stream, None if name == "fit" else self.max_steps)
+        with self._discard_on_error():
+            return self._run_update(name, stream, None if name == "fit" else self.max_steps)
 
     def _with_classes(self, stream: S3VMStream, named: AnyArray) -> S3VMStream:
         """The stream, of more classes than so far from now on."""
         reading.check_new_classes(self.class_ratio, self.balance)
-        self._follow("resume", stream)
+        self._run_update("resume", stream)
         # An estimate was without them.
         self.class_ratio_ = self.class_ratio_interval_ = self._means = None
         before = np.searchsorted(named, self.classes_)
@@ -411,12 +411,12 @@ class UpdatableS3VM(TwoClassMachine):
                 "limits it; set max_steps=None."
             )
         stream.check_new(label, weight)
-        self._follow("resume", stream)
+        self._run_update("resume", stream)
         searches = []
         for i in range(len(label)):
             one, were_ready = slice(i, i + 1), [path.ready for path in stream.paths]
             new = X[one], label[one], None if weight is None else weight[one]
-            self._follow("partial_fit", stream, None, partial(stream.add, *new))
+            self._run_update("partial_fit", stream, None, partial(stream.add, *new))
             with self._updating(stream) as updater:
                 searches += [
                     updater.search_near_newest(path, self.n_neighbors)
@@ -430,12 +430,12 @@ class UpdatableS3VM(TwoClassMachine):
 
     # -- what a fit has found ------------------------------------------------------------------
 
-    def _describe(self) -> Solution:
+    def _describe_solution(self) -> Solution:
         return self._certifier().current_solution(self._stream)
 
     @property
     def _certified(self) -> Certificate:
-        return self._computed(
+        return self._get_value(
             "certificate", lambda: self._certifier().certificate_at(self._stream, self.function_)
         )
 
@@ -510,7 +510,7 @@ class UpdatableS3VM(TwoClassMachine):
 
     # -- saving --------------------------------------------------------------------------------
 
-    def _remembered(self) -> list[str]:
+    def _cached_names_to_keep(self) -> list[str]:
         _ = self._certified
         return ["certificate", self._curve_name]
 

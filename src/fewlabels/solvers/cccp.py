@@ -14,7 +14,7 @@ from .._typing import AnyArray
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
 from .decomposition import solve_decomposition, warm_start
-from .run import WHOLE, HistoryEntry, Result, Settings, Status
+from .run import MAX_ROWS_SOLVED_WHOLE, HistoryEntry, Result, Settings, Status
 from .whole import is_whole
 
 # The state of a step, such as a mask or an array of signs.
@@ -101,8 +101,12 @@ class Steps:
             max_time=max(0.0, self.settings.max_time - spent),
             callback=self._on_round,
         )
-        if self._gram is problem.gram and problem.n <= WHOLE and is_whole(problem, settings):
-            problem.gram.hold()
+        if (
+            self._gram is problem.gram
+            and problem.n <= MAX_ROWS_SOLVED_WHOLE
+            and is_whole(problem, settings)
+        ):
+            problem.gram.materialise()
         self._gram = problem.gram
         result = solve_decomposition(problem, start, settings)
         before = 0 if start is None else len(start.history)

@@ -11,8 +11,8 @@ from ..problem import DualProblem
 from .engine.engine import Engine
 from .engine.partition import Partition
 from .engine.rows import Rows
-from .equal_rows import merged
-from .run import Record, Result, Settings, Status, certified
+from .equal_rows import merge_equal_rows
+from .run import Record, Result, Settings, Status, make_result
 from .whole import is_whole, solve_whole
 
 
@@ -43,12 +43,12 @@ def solve_decomposition(
     settings = settings or Settings()
     if changes:
         settings = replace(settings, **changes)
-    smaller = merged(problem)
+    smaller = merge_equal_rows(problem)
     if smaller is not None:
         if start is not None:
             _check_start(start.a if isinstance(start, Result) else start, problem)
         start = smaller.to_merged(start)
-        return smaller.shared(solve_decomposition(smaller.problem, start, settings))
+        return smaller.to_whole(solve_decomposition(smaller.problem, start, settings))
     a: FloatArray | None
     gradient: FloatArray | None
     if isinstance(start, Result):
@@ -65,11 +65,11 @@ def solve_decomposition(
             if final:
                 return found
             a, gradient = found.a, found.gradient
-    rows = memory_rows(problem, a, gradient)
+    rows = make_memory_rows(problem, a, gradient)
     engine = Engine(rows, settings, record)
     status = engine.run(cold=a is None)
-    rows.snap()
-    return certified(
+    rows.round_to_breakpoints()
+    return make_result(
         rows.totals(),
         rows.duality_gap,
         *collect_variables(rows),
@@ -92,7 +92,7 @@ def _check_start(start: VectorLike, problem: DualProblem) -> FloatArray:
     return a
 
 
-def memory_rows(
+def make_memory_rows(
     problem: DualProblem,
     a: FloatArray | None = None,
     gradient: FloatArray | None = None,
@@ -134,15 +134,15 @@ def warm_start(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> Res
     rows nearest to a threshold. ``gradient`` is ``Q a`` with this problem's Q: only columns of
     variables that had to move are evaluated for the Result, which can be started from.
     """
-    smaller = merged(problem)
+    smaller = merge_equal_rows(problem)
     if smaller is not None:
         start = Result(a, gradient, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
         start = smaller.to_merged_result(start)
-        return smaller.shared(warm_start(smaller.problem, start.a, start.gradient))
-    rows = memory_rows(problem, a, gradient)
+        return smaller.to_whole(warm_start(smaller.problem, start.a, start.gradient))
+    rows = make_memory_rows(problem, a, gradient)
     rows.clip()
     # On the breakpoints exactly: else rows next to one would be solved for again.
-    rows.snap()
+    rows.round_to_breakpoints()
     # A sum that is right to rounding stays as it is.
     if not rows.totals().is_feasible(problem.total, rtol=1e-12):
         rows.repair()
@@ -152,6 +152,6 @@ def warm_start(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> Res
 
 def repair_sum(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> FloatArray:
     """The nearest point to ``a`` with the right sum, as ``warm_start`` finds it."""
-    rows = memory_rows(problem, a, gradient)
+    rows = make_memory_rows(problem, a, gradient)
     rows.repair()
     return collect_variables(rows)[0]

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._typing import FloatArray, VectorLike
-from ..kernels.operators.equal_rows import Copies
+from ..kernels.operators.equal_rows import DuplicateRows
 from ..problem import DualProblem
 from ..problem.penalty import group_sums
 from .run import Result
@@ -23,7 +23,7 @@ _ROUNDING = 1e-13
 _MOST_KINDS = 8
 
 
-def merged(problem: DualProblem) -> MergedProblem | None:
+def merge_equal_rows(problem: DualProblem) -> MergedProblem | None:
     """The ``MergedProblem`` of a problem; None where no rows are known to be equal."""
     if problem.gram.copies is None:
         return None
@@ -34,7 +34,7 @@ def merged(problem: DualProblem) -> MergedProblem | None:
 class MergedProblem:
     """A ``problem`` over distinct rows: with the objective, violation and gap of the whole."""
 
-    def __init__(self, whole: DualProblem, copies: Copies) -> None:
+    def __init__(self, whole: DualProblem, copies: DuplicateRows) -> None:
         self.whole, self.copies = whole, copies
         first, ridge = copies.first, whole.ridge
         if ridge.any():
@@ -68,13 +68,13 @@ class MergedProblem:
         p = self.problem.penalty
         return np.clip(group_sums(self.copies, a), p.lower, p.upper)
 
-    def shared(self, result: Result) -> Result:
+    def to_whole(self, result: Result) -> Result:
         """A Result of this problem, as one of the whole.
 
         At most one of several equal rows lies between breakpoints; with a ridge, all have a part.
         """
         of, p, ridge = self.copies.of, self.whole.penalty, self.whole.ridge
-        a = p.shared_out(result.a, self.copies)
+        a = p.share_out(result.a, self.copies)
         if ridge.any():
             with np.errstate(divide="ignore"):
                 part = (result.a * self.problem.ridge)[of] / ridge
@@ -82,7 +82,7 @@ class MergedProblem:
         return replace(result, a=a, gradient=result.gradient[of])
 
 
-def _split_by_kind(problem: DualProblem, copies: Copies) -> Copies:
+def _split_by_kind(problem: DualProblem, copies: DuplicateRows) -> DuplicateRows:
     """The copies whose penalties have the same slopes, and breakpoints in one ratio."""
     p, ridge, n = problem.penalty, problem.ridge, problem.n
     slopes = list(p.slopes)
@@ -110,4 +110,4 @@ def _split_by_kind(problem: DualProblem, copies: Copies) -> Copies:
             same &= mark[remaining] == mark[first_alike]
         first_equal[remaining[same]] = first_alike[same]
         remaining = remaining[~same]
-    return Copies.by_first(first_equal)
+    return DuplicateRows.by_first(first_equal)

@@ -22,7 +22,7 @@ Callback: TypeAlias = Callable[[HistoryEntry], object]
 # Rows that are solved whole: in one working set, and with an exact finish of as many variables.
 # Where only a share has to be evaluated, the larger number. Kernel values of so many
 # rows are float64: it costs milliseconds.
-WHOLE, WHOLE_IF_FEW_ARE_MET, MAX_LAZY_SHARE = 1024, 2048, 0.3
+MAX_ROWS_SOLVED_WHOLE, MAX_ROWS_SOLVED_LAZILY, MAX_LAZY_SHARE = 1024, 2048, 0.3
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Settings:
     block_size: int | None = None
     share: float = 0.1
     cache_size: float = 200e6
-    polish: int = WHOLE
+    polish: int = MAX_ROWS_SOLVED_WHOLE
     coarse: bool = True
     callback: Callback | None = None
     random_state: int = 0
@@ -202,7 +202,7 @@ class Result:
         return self.status is Status.CONVERGED
 
 
-def judged(result: Result, gap: float, allowed: float) -> Result:
+def check_gap(result: Result, gap: float, allowed: float) -> Result:
     """A Result whose status says if its duality ``gap`` is as small as ``allowed``.
 
     Solvers that stop by a rule of their own don't know how far they came. A ``gap`` of NaN bounds
@@ -229,10 +229,10 @@ def certify(
         return problem.duality_gap(a, gradient, multiplier)
 
     totals = problem.survey(a, gradient)
-    return certified(totals, gap, a, gradient, status, n_iter, history)
+    return make_result(totals, gap, a, gradient, status, n_iter, history)
 
 
-def certified(
+def make_result(
     totals: Totals,
     gap: Callable[[float], float],
     a: FloatArray,

@@ -18,13 +18,13 @@ from ..kernels.operators import GramOperator, make_gram
 from ..problem import DualProblem, Penalty
 from .run import (
     MAX_LAZY_SHARE,
-    WHOLE,
-    WHOLE_IF_FEW_ARE_MET,
+    MAX_ROWS_SOLVED_LAZILY,
+    MAX_ROWS_SOLVED_WHOLE,
     Record,
     Result,
     Settings,
     Status,
-    certified,
+    make_result,
 )
 
 # The share of the memory that the matrix of all rows may take.
@@ -52,7 +52,9 @@ _ROUNDING = 4.5e-16
 def is_whole(problem: DualProblem, settings: Settings) -> bool:
     """Whether a problem is solved here: few rows, and no limit that would cut a run short."""
     return (
-        2 <= problem.n <= (WHOLE_IF_FEW_ARE_MET if supports_lazy_rows(problem.gram) else WHOLE)
+        2
+        <= problem.n
+        <= (MAX_ROWS_SOLVED_LAZILY if supports_lazy_rows(problem.gram) else MAX_ROWS_SOLVED_WHOLE)
         and 8 * problem.n**2 <= _BLOCK_SHARE * settings.cache_size
         and (settings.block_size is None or settings.block_size >= problem.n)
         and settings.max_iter < 0
@@ -74,7 +76,7 @@ def solve_whole(
 
     None in its place where so many rows are used at once that this is for the engine.
     """
-    if problem.n > WHOLE and np.count_nonzero(a) > MAX_LAZY_SHARE * problem.n:
+    if problem.n > MAX_ROWS_SOLVED_WHOLE and np.count_nonzero(a) > MAX_LAZY_SHARE * problem.n:
         return None, False
     run = SmallProblemRun(problem, a, settings, record)
     try:
@@ -85,20 +87,25 @@ def solve_whole(
     return run.result(final), final
 
 
-def rows_in_float64(kernel: Kernel, fewest: float = 1.0) -> int:
+def max_rows_in_float64(kernel: Kernel, min_support: float = 1.0) -> int:
     """Up to how many rows kernel values are float64, as many as are solved whole.
 
     ``fewest`` is the share of the rows that have to be used, see ``Formulation``.
     """
-    few_are_evaluated = kernel.is_mapped and kernel.is_similarity and fewest <= MAX_LAZY_SHARE
-    return WHOLE_IF_FEW_ARE_MET if few_are_evaluated else WHOLE
+    few_are_evaluated = kernel.is_mapped and kernel.is_similarity and min_support <= MAX_LAZY_SHARE
+    return MAX_ROWS_SOLVED_LAZILY if few_are_evaluated else MAX_ROWS_SOLVED_WHOLE
 
 
-def gram_over(
-    kernel: Kernel, X: RowMatrix, n_jobs: int = 1, *, float64: bool = False, fewest: float = 1.0
+def make_training_gram(
+    kernel: Kernel,
+    X: RowMatrix,
+    n_jobs: int = 1,
+    *,
+    float64: bool = False,
+    min_support: float = 1.0,
 ) -> GramOperator:
     """The operator of a kernel over training rows, in float64 where these are few."""
-    dtype, exact = np.float64 if float64 else None, rows_in_float64(kernel, fewest)
+    dtype, exact = np.float64 if float64 else None, max_rows_in_float64(kernel, min_support)
     return make_gram(kernel, X, dtype=dtype, n_jobs=n_jobs, exact=exact)
 
 
@@ -146,7 +153,7 @@ class LazyRows:
         them are faster.
         """
         n = len(self.Q)
-        if not len(rows) or (n > WHOLE and len(self.row_ids) > MAX_LAZY_SHARE * n):
+        if not len(rows) or (n > MAX_ROWS_SOLVED_WHOLE and len(self.row_ids) > MAX_LAZY_SHARE * n):
             return False
         self._evaluate(rows)
         return True
@@ -235,7 +242,7 @@ class SmallProblemRun:
     def measure(self) -> tuple[float, float, float, float]:
         """Violation, tolerance, and what rounding leaves: in the multiplier and the gradient."""
         totals = self.totals
-        noise = self._error * totals.spread
+        noise = self._error * totals.rounding_scale
         tol = max(self.settings.tol, self.settings.rtol * totals.level)
         return totals.violation, tol, max(EXACT * totals.level, 4.0 * noise), noise
 
@@ -261,7 +268,7 @@ class SmallProblemRun:
             )
             if outcome is Outcome.UNBOUNDED:
                 raise ValueError("the problem is unbounded below: a direction never ends.")
-            self.a = self.problem.snapped(self.a)
+            self.a = self.problem.round_to_breakpoints(self.a)
             self.refresh()
             if held:
                 self.record.n_iter += steps
@@ -287,7 +294,7 @@ class SmallProblemRun:
         """The state reached, certified when it is final."""
         record = self.record
         if final:
-            return certified(
+            return make_result(
                 self.totals,
                 lambda m: self.problem.duality_gap(self.a, self.g, m),
                 self.a,
@@ -297,7 +304,7 @@ class SmallProblemRun:
                 record.history,
             )
         record.values_before += self._n_values()
-        a = self.problem.snapped(self.a)
+        a = self.problem.round_to_breakpoints(self.a)
         return Result(
             a, self.g, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, record.n_iter, record.history
         )

@@ -116,7 +116,7 @@ def iterate_rows(data: ArrayData, size: int) -> Iterator[tuple[ArrayData, float]
         labels = {name: values[part] for name, values in data.labels.items()}
         X = as_sparse(data.X[part]) if data.is_sparse else held(data.X[part])
         yield ArrayData(X, labels), min(1.0, part.stop / n_rows)
-        release(data.X)
+        release_pages(data.X)
 
 
 def slice_rows(n_rows: int, size: int) -> list[slice]:
@@ -153,7 +153,7 @@ def as_sparse(X: RowMatrix) -> sparse.csr_array:
     return X
 
 
-def taken(X: RowMatrix, places: IntArray) -> RowMatrix:
+def take_rows(X: RowMatrix, places: IntArray) -> RowMatrix:
     """Return the rows at some positions; of sparse rows, only these are read."""
     if isinstance(X, np.ndarray):
         return X[places]
@@ -167,7 +167,7 @@ def taken(X: RowMatrix, places: IntArray) -> RowMatrix:
     return as_sparse(sp.csr_array(parts, shape=(len(places), X.shape[1])))
 
 
-def release(X: RowMatrix) -> None:
+def release_pages(X: RowMatrix) -> None:
     """Let go of what was read of mapped rows, which would count as memory of this process."""
     for array in (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr):
         mapped = None

@@ -11,7 +11,7 @@ Ts = TypeVarTuple("Ts")
 _DONE = object()
 
 
-def ahead(pieces: Iterator[T], depth: int = 2) -> Generator[T, None, None]:
+def prefetch(pieces: Iterator[T], depth: int = 2) -> Generator[T, None, None]:
     """Make the next pieces of an iterator in another thread while the consumer works on one."""
     pool = ThreadPoolExecutor(1)
     waiting = deque(pool.submit(next, pieces, _DONE) for _ in range(depth))
@@ -27,7 +27,9 @@ def ahead(pieces: Iterator[T], depth: int = 2) -> Generator[T, None, None]:
 
 
 @contextlib.contextmanager
-def behind(function: Callable[[*Ts], object], depth: int = 2) -> Iterator[Callable[[*Ts], None]]:
+def background_writer(
+    function: Callable[[*Ts], object], depth: int = 2
+) -> Iterator[Callable[[*Ts], None]]:
     """Give a function that calls another later, in order, in one other thread.
 
     What a call raises is raised by a later one, or at the end of the block, where all are done.

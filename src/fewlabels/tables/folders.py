@@ -6,7 +6,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from .._util.messages import UserError
-from .paths import resolved
+from .paths import resolve_path
 from .steady import StrPath
 
 _PARQUET = frozenset({".parquet"})
@@ -50,8 +50,8 @@ def files_of_pattern(pattern: StrPath) -> list[Path]:
 
 
 def _check_inside(path: Path, folder: Path) -> None:
-    target = resolved(path)
-    if not target.is_relative_to(resolved(folder)):
+    target = resolve_path(path)
+    if not target.is_relative_to(resolve_path(folder)):
         raise UserError(
             f"{path} links to {target}, which is outside the folder; move the file into the "
             "folder, or read it directly."

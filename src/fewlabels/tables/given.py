@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def source_of(data: object, **reading: Any) -> DataSource:
+def make_source(data: object, **reading: Any) -> DataSource:
     """Return a user's data as a source: a file and how to read it, or rows in memory."""
     options = Reading(**reading).checked()
     if isinstance(data, str | os.PathLike):
@@ -26,9 +26,9 @@ def source_of(data: object, **reading: Any) -> DataSource:
             "are in memory; omit them."
         )
     if options.labels is not None:
-        data = _add_columns(source_of(data), LabelColumn(options.labels, "the data frame"))
+        data = _add_columns(make_source(data), LabelColumn(options.labels, "the data frame"))
     if options.features is not None:
-        data = source_of(data)
+        data = make_source(data)
         return _add_columns(data, SidecarColumns(options.features, data))
     if isinstance(data, InMemory):
         return data

@@ -106,7 +106,7 @@ def _read_time_limit() -> float:
 
 
 @contextlib.contextmanager
-def writing(folder: StrPath, n_bytes: float = 0.0) -> Iterator[None]:
+def report_full_disk(folder: StrPath, n_bytes: float = 0.0) -> Iterator[None]:
     """Say where a folder of temporary files, which are to take so many bytes, has no room."""
     advice = "set TMPDIR to a folder on a larger disk, or free some space"
     free = shutil.disk_usage(folder).free
@@ -127,10 +127,10 @@ def writing(folder: StrPath, n_bytes: float = 0.0) -> Iterator[None]:
 
 def _read_memory_limit() -> float | None:
     text = os.environ.get(VARIABLE, "").strip()
-    return size_of(text, VARIABLE) if text else None
+    return parse_size(text, VARIABLE) if text else None
 
 
-def size_of(text: str, name: str | None = None) -> float:
+def parse_size(text: str, name: str | None = None) -> float:
     """Parse a size such as 500M or 32G, the value of ``memory`` or of ``name``, as bytes."""
     found = re.fullmatch(r"(\d+\.?\d*) ?([KMGT]?)B?", text.strip().upper())
     if found is None:

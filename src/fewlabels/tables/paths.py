@@ -18,7 +18,7 @@ _LONGEST_PATH = 4000
 _CANT_RESOLVE = 1921
 
 
-def resolved(path: StrPath) -> Path:
+def resolve_path(path: StrPath) -> Path:
     """Return an absolute path without links; a link to itself is refused.
 
     ``Path.resolve`` raises a ``RuntimeError`` for such a link before Python 3.13, and returns the
@@ -53,7 +53,7 @@ def check_output(path: StrPath, inputs: Iterable[object] = ()) -> None:
         )
     if len(os.fsencode(path)) > _LONGEST_PATH:
         raise UserError(f"The path of {path.name} is longer than a file's can be; shorten it.")
-    target = resolved(path)
+    target = resolve_path(path)
     folder = target.parent
     if not folder.is_dir():
         link = f"{path} is a link to {target}, and the" if path.is_symlink() else "The"
@@ -74,7 +74,7 @@ def check_output(path: StrPath, inputs: Iterable[object] = ()) -> None:
     for source in inputs:
         if not isinstance(source, str | os.PathLike) or not os.path.exists(source):
             continue
-        if os.path.isdir(source) and folder.is_relative_to(resolved(source)):
+        if os.path.isdir(source) and folder.is_relative_to(resolve_path(source)):
             raise UserError(f"{path} is in a folder that is an input; choose another output.")
         if path.exists() and os.path.samefile(path, source):
             raise UserError(f"{path} is an input of this command; choose another output.")

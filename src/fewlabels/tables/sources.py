@@ -87,7 +87,7 @@ class Source(os.PathLike[str]):
     table: str = ""
     reading: Reading = _DETECT_ALL
     part: tuple[int, int] | None = None
-    look: FirstLook = field(default_factory=FirstLook, repr=False)
+    first_look: FirstLook = field(default_factory=FirstLook, repr=False)
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -106,7 +106,7 @@ class Source(os.PathLike[str]):
     def check_unchanged(self) -> None:
         """Refuse a file that isn't the one that was looked at first, by whichever step."""
         folder = self.path.is_dir()
-        self.look.check(self.path, sorted(parquet_files(self.path)) if folder else None)
+        self.first_look.check(self.path, sorted(parquet_files(self.path)) if folder else None)
 
     @cached_property
     def format(self) -> Format:

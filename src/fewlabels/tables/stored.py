@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._typing import AnyArray, RowMatrix
-from .._util.messages import UserError, listing, meant, quoted
+from .._util.messages import UserError, listing, quoted, suggest
 from .arrays import map_open_array
 from .folders import files_below
 from .formats.registry import FORMATS
@@ -192,7 +192,7 @@ def _store_arrow_rows(
     ]
     if unknown:
         raise UserError(
-            f"there is no column {listing(unknown)}{meant(unknown[0], names)}; the table has "
+            f"there is no column {listing(unknown)}{suggest(unknown[0], names)}; the table has "
             f"{listing(names)}."
         )
     dtype: np.dtype[Any] = np.dtype(np.float32)

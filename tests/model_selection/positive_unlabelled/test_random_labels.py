@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from fewlabels._util import deadline
 from fewlabels._util.deadline import ENDLESS, Deadline
-from fewlabels.calibration.area import area_of
+from fewlabels.calibration.area import roc_area
 from fewlabels.model_selection import labelled_at_random_test
 from fewlabels.model_selection.positive_unlabelled import random_labels
 
@@ -100,7 +100,7 @@ def test_statistics_without_weights_are_the_usual_ones():
     assert distance == pytest.approx(ks_2samp(scores[labelled], scores[~labelled]).statistic)
     assert shift == pytest.approx(roc_auc_score(labelled, scores))
     weight = rng.random(100)
-    area = area_of(scores, labelled, weight)
+    area = roc_area(scores, labelled, weight)
     assert area == pytest.approx(roc_auc_score(labelled, scores, sample_weight=weight))
 
 

@@ -168,7 +168,7 @@ def test_a_question_that_will_not_be_answered_in_time_is_not_begun(rng):
     kernel, reason, _ = choose_graph(S3VM(), X, y, None, search)
     assert "There was no time left" in reason and search.fits == 0 and kernel is None
     search = Search(1000.0, False, None)
-    search.seconds_in_all, search.fits_to_come, search.longest = 900.0, 6, 125.0
+    search.total_seconds, search.fits_to_come, search.longest = 900.0, 6, 125.0
     assert choose_graph(S3VM(), X, y, None, search)[0] is None
     assert search.fits == 0
 

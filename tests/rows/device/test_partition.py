@@ -8,7 +8,7 @@ from fewlabels.kernels.operators import RowMap, RowsGram
 from fewlabels.problem import Penalty
 from fewlabels.rows.device import backend_of
 from fewlabels.rows.device.gram import ArrayGram
-from fewlabels.rows.device.penalty import ArrayPenalty, one_or_all
+from fewlabels.rows.device.penalty import ArrayPenalty, to_device
 from fewlabels.rows.spec import ProblemSpec
 from fewlabels.solvers.engine.messages import BlockUpdate
 from fewlabels.solvers.engine.partition import Partition
@@ -49,7 +49,7 @@ def both(request, library, rng):
     backend = backend_of(library.there(X))
     there = Partition(
         ArrayGram(backend, library.there(X), spec), ArrayPenalty.of(backend, penalty, n),
-        one_or_all(backend, ridge), 2.0, first=100, size=backend.array(1.0), arrays=backend,
+        to_device(backend, ridge), 2.0, first=100, size=backend.array(1.0), arrays=backend,
     )  # fmt: skip
     for partition in (here, there):
         partition.reset_to_feasible(0.0)
@@ -128,7 +128,7 @@ def test_rounds(both, rng):
 
 def test_repairs(both, rng):
     moved(both, rng)
-    ask(both, "snap", 0.05)
+    ask(both, "round_to_breakpoints", 0.05)
     state(both)
     for amount in (0.02, -0.03):
         found = ask(both, "can_absorb", amount)
@@ -183,8 +183,8 @@ def test_a_sample(both, rng):
     ask(both, "predict")
     ask(both, "add", columns, change)
     for multiplier in (0.4, -1.0, 0.0):
-        ask(both, "settle", multiplier, False)
-    ask(both, "settle", 0.0, True)
+        ask(both, "set_to_minimiser", multiplier, False)
+    ask(both, "set_to_minimiser", 0.0, True)
     state(both)
 
 
@@ -194,7 +194,7 @@ def test_how_the_gradient_is_spread(both, rng):
     moved(both, rng)
     ids, g = np.array([104, 111]), np.array([7.0, -7.0])
     for edges in (np.empty(0), np.array([-1.0, 0.0, 0.5]), np.array([-7.0, 7.0])):
-        ask(both, "spread", edges, ids, g)
+        ask(both, "histogram", edges, ids, g)
     for low, high in ((-np.inf, np.inf), (-0.5, 0.4)):
         ask(both, "within", low, high, ids, g)
 

@@ -24,7 +24,7 @@ from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble, 
 from fewlabels.kernels import Isolation
 from fewlabels.pipeline import score
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.models.files import describe, load_model, save_model
+from fewlabels.tables.models.files import describe_model, load_model, save_model
 
 FOLDER = Path(__file__).parent
 ANSWERS = FOLDER / "answers.json"
@@ -134,7 +134,7 @@ def write(folder):
     """Write the model files into a folder."""
     for name, (method, keeps_rows, make) in MODELS.items():
         layout = "sparse" if name.endswith("sparse") else "dense"
-        metadata = describe(method, {}, Schema(layout, 2), {"rows_held": keeps_rows})
+        metadata = describe_model(method, {}, Schema(layout, 2), {"rows_held": keeps_rows})
         save_model(folder / f"{name}.skops", Pipeline([("machine", make())]), metadata)
     found = fit_table(
         _table(), target="state", machine="pusvm", prior=0.25, text=["note"], dates=["day"],

@@ -26,7 +26,7 @@ from ..._typing import (
 )
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import validated_rows
-from ...rows.grouped_folds import count_once, groups_of
+from ...rows.grouped_folds import count_once, group_rows
 from ..conventions import pooled_from_unlabeled
 
 State = TypeVar("State")
@@ -195,7 +195,7 @@ class PriorEstimator(BaseEstimator, Generic[State]):
         rng = check_random_state(self.random_state)
         self.n_positive_ = int(positive.sum())
         self.n_unlabeled_ = int(len(positive) - self.n_positive_)
-        groups = None if is_weighted else groups_of(X, positive.astype(int) - 1)
+        groups = None if is_weighted else group_rows(X, positive.astype(int) - 1)
         once = count_once(np.arange(len(positive)), positive, groups)
         if min(positive[once].sum(), (~positive[once]).sum()) < 2:
             once = np.arange(len(positive))  # a kind with one different row can't be held out

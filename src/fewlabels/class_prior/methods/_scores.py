@@ -173,5 +173,5 @@ def _score_out_of_bag(
         seed=seed,
         n_jobs=resolve_n_jobs(n_jobs),
     )
-    votes = forest.out_of_bag()[:, 1]
+    votes = forest.predict_out_of_bag()[:, 1]
     return np.where(np.isfinite(votes), votes, 0.5)

@@ -18,7 +18,7 @@ from ...pipeline.options.flags import flags
 from ...pipeline.words import gap, number
 from ...tables.atomic import replacing
 from ...tables.models.files import load_model
-from ...tasks import machine_class
+from ...tasks import estimator_class
 from ..progress import Quiet
 from ..show import say
 from .data import Split, split_data, write_split
@@ -181,7 +181,7 @@ def make_moved_images() -> FloatArray:
 
 def compare_libraries(rows: FloatArray, nu: float = 0.5) -> dict[str, dict[str, float | None]]:
     """Fit and score with both libraries, printing as they finish; figures by library."""
-    estimator_class = machine_class("one-class")
+    estimator_class = estimator_class("one-class")
     results = {}
     say(f"{'':<22}{'fit, s':>10}{'score, s':>10}{'objective':>14}{'duality gap':>13}")
     for title, model in (

@@ -17,7 +17,7 @@ _SCALARS = (str, bytes, Number, np.generic, date, time, timedelta)
 _NO_LABEL = "y contains lists or objects; pass one number, text or truth value per row."
 
 
-def with_missing(y: VectorLike, mark: object = None) -> tuple[AnyArray, BoolArray]:
+def split_missing(y: VectorLike, mark: object = None) -> tuple[AnyArray, BoolArray]:
     """Return ``y`` as a one-dimensional array, and which of its values are no label.
 
     Nullable columns and masked arrays keep their missing values apart. ``mark`` is the value that
@@ -68,7 +68,7 @@ def _as_array(y: VectorLike) -> AnyArray:
     return values.astype(object) if values.dtype.kind == "T" else values
 
 
-def kinds_of(values: AnyArray) -> AnyArray:
+def find_distinct(values: AnyArray) -> AnyArray:
     """Return the distinct ``values`` of a one-dimensional array, in no particular order."""
     if values.dtype != object:
         return np.unique(values)
@@ -123,7 +123,7 @@ def encode_labels(
     code = np.zeros(n)
     if y is None:
         return code
-    y, missing = with_missing(y, mark)
+    y, missing = split_missing(y, mark)
     if len(y) != n:
         raise ValueError(f"y has {len(y)} labels for {n} rows; give one for each, or None.")
     for i in np.flatnonzero(~missing):

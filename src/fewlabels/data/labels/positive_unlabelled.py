@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..._typing import AnyArray, BoolArray, VectorLike
-from .arrays import distinct_values, encode_labels, kinds_of, with_missing
+from .arrays import distinct_values, encode_labels, find_distinct, split_missing
 
 # What rows without a label are marked with, besides words for no.
 _MARKS = {"", "?", "-", "n", "neg", "none", "u", "unknown", "unlabeled", "unlabelled"}
@@ -51,7 +51,7 @@ def split_labels(y: VectorLike, pos_label: object = None) -> tuple[BoolArray, An
     >>> split_labels(["spam", "?", "?"], pos_label="spam")[1].tolist()
     ['?', 'spam']
     """
-    y, missing = with_missing(y)
+    y, missing = split_missing(y)
     values, shown = distinct_values(y[~missing])
     n_kinds = len(values) + bool(missing.any())
     if n_kinds == 0:
@@ -87,9 +87,9 @@ def split_labels(y: VectorLike, pos_label: object = None) -> tuple[BoolArray, An
 
 def read_labels(y: VectorLike, pos_label: object) -> tuple[BoolArray, AnyArray]:
     """Split labels like ``split_labels``, but name other targets as scikit-learn does."""
-    given, missing = with_missing(y)
+    given, missing = split_missing(y)
     known = given[~missing]
-    values = kinds_of(known)
+    values = find_distinct(known)
     # Two values say as much as a million copies of them; looking through those takes a second.
     check_classification_targets(np.array((values if len(values) <= 2 else known).tolist()))
     try:

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, VectorLike
 from ..._util.messages import CLASS_SHARES, Message, ref
-from .arrays import distinct_values, encode_labels, with_missing
+from .arrays import distinct_values, encode_labels, split_missing
 from .blanks import is_no_label
 
 # Shares of the classes may miss the sum of 1 by so much.
@@ -58,7 +58,7 @@ def _read_with_marks(y: VectorLike, unlabeled: object) -> tuple[AnyArray, BoolAr
     The mark that nobody has chosen counts only where no value is missing: next to missing ones
     it may as well be a class, whose rows would be lost.
     """
-    y, missing = with_missing(y, unlabeled)
+    y, missing = split_missing(y, unlabeled)
     marked = np.zeros(len(y), dtype=bool)
     if _is_mark(unlabeled):
         marked[~missing] = y[~missing] == unlabeled
@@ -114,7 +114,7 @@ def read_classes(classes: Sequence[Any] | AnyArray, unlabeled: object) -> AnyArr
     return values
 
 
-def sides(label: FloatArray, n_classes: int) -> list[FloatArray]:
+def one_vs_rest_labels(label: FloatArray, n_classes: int) -> list[FloatArray]:
     """Return labels +1, -1 and 0 of every model: one for two classes, else one-vs-rest."""
     if n_classes == 2:
         return [label]
@@ -124,7 +124,7 @@ def sides(label: FloatArray, n_classes: int) -> list[FloatArray]:
     ]
 
 
-def places_of(label: FloatArray, n_classes: int) -> IntArray:
+def class_indices(label: FloatArray, n_classes: int) -> IntArray:
     """Return the index of each row's class, -1 for none."""
     if n_classes == 2:
         return np.where(label == 0, -1, label > 0).astype(np.intp)
@@ -179,7 +179,7 @@ def read_shares(
     return np.array(values, dtype=float)
 
 
-def numbered_shares(
+def shares_by_code(
     shares: Mapping[Any, float], classes: AnyArray, numbers: FloatArray
 ) -> dict[float, float]:
     """Return shares by the ``numbers`` of the classes, given shares by class."""

@@ -48,7 +48,7 @@ def terms_of(function: Function | None) -> Sequence[Gaussians | Columnwise] | No
     if not isinstance(function, Function):  # but the logarithms of such sums
         return None
     if not function.self_weight:
-        function = function.in_base()
+        function = function.to_base_kernel()
     rules = {kernel.explanation for kernel in function.kernels}
     if rules == {"columns"}:
         weights = np.asarray(function.weights, dtype=float)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ..._typing import BoolArray, FloatArray, IntArray, RealArray, RowMatrix
 
 if TYPE_CHECKING:
-    from .equal_rows import Copies
+    from .equal_rows import DuplicateRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class GramOperator(ABC):
     value_error = 4.5e-16
     n_values = 0
     #: The copies among the rows, where equal ones are evaluated once.
-    copies: Copies | None = None
+    copies: DuplicateRows | None = None
     is_inner_product = False
     #: All values, once they are held.
     matrix: FloatArray | None = None
@@ -83,13 +83,13 @@ class GramOperator(ABC):
     def take(self, indices: IntArray) -> GramOperator:
         """Return the operator of the rows ``indices`` alone."""
 
-    def some(self, indices: IntArray) -> GramOperator:
+    def view_rows(self, indices: IntArray) -> GramOperator:
         """Return the operator of some rows, which shares gathered columns with all rows."""
         return self.take(indices)
 
     def part(self, start: int, stop: int) -> GramOperator:
         """Return the operator of rows ``start`` to ``stop``, which may be in another shard."""
-        return self if (start, stop) == (0, self.n) else self.some(np.arange(start, stop))
+        return self if (start, stop) == (0, self.n) else self.view_rows(np.arange(start, stop))
 
     # Columns are passed as what ``gather`` returns, so that a part of the matrix can evaluate
     # columns that another part has gathered.
@@ -118,7 +118,7 @@ class GramOperator(ABC):
         out[:] = values
         return out
 
-    def hold(self) -> None:
+    def materialise(self) -> None:
         """Form the whole ``matrix`` and keep it: for many problems over few rows."""
         if self.matrix is None:
             self.matrix = self.whole()

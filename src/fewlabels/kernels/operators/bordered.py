@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._typing import FloatArray, IntArray
 from .base import Columns, GramOperator, WrappedGram
-from .equal_rows import Copies
+from .equal_rows import DuplicateRows
 
 
 class BorderedGram(WrappedGram):
@@ -46,13 +46,13 @@ class BorderedGram(WrappedGram):
         return cls(inner, border, share @ border[rows])
 
     @property
-    def copies(self) -> Copies | None:  # type: ignore[override]  # computed, where the base has a constant
+    def copies(self) -> DuplicateRows | None:  # type: ignore[override]  # computed, where the base has a constant
         """The copies of the inner operator; the virtual row is one of its own."""
         copies = self.inner.copies
         if copies is None or self.n == self.inner.n:
             return copies
         of, first = copies.of, copies.first
-        return Copies(np.append(of, len(first)), np.append(first, len(of)))
+        return DuplicateRows(np.append(of, len(first)), np.append(first, len(of)))
 
     def diagonal(self) -> FloatArray:
         if self._diagonal is None:
@@ -130,8 +130,8 @@ class BorderedGram(WrappedGram):
     def take(self, indices: IntArray) -> BorderedGram:
         return self._select(indices, self.inner.take)
 
-    def some(self, indices: IntArray) -> BorderedGram:
-        return self._select(indices, self.inner.some)
+    def view_rows(self, indices: IntArray) -> BorderedGram:
+        return self._select(indices, self.inner.view_rows)
 
     def _select(self, indices: IntArray, take: Callable[[IntArray], GramOperator]) -> BorderedGram:
         indices = np.asarray(indices)

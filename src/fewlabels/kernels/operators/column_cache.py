@@ -213,8 +213,8 @@ class CachedGram(WrappedGram):
     def take(self, indices: IntArray) -> GramOperator:
         return self.inner.take(indices)
 
-    def some(self, indices: IntArray) -> GramOperator:
-        return self.inner.some(indices)
+    def view_rows(self, indices: IntArray) -> GramOperator:
+        return self.inner.view_rows(indices)
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         numbers = self._number_columns(columns.ids)

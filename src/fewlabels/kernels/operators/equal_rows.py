@@ -24,21 +24,21 @@ _NUMBERS_AT_A_TIME = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Copies:
+class DuplicateRows:
     """Row i is the ``of[i]``-th distinct row, which first occurs at ``first[of[i]]``."""
 
     of: IntArray
     first: IntArray
 
     @classmethod
-    def by_first(cls, first_equal: IntArray) -> Copies:
+    def by_first(cls, first_equal: IntArray) -> DuplicateRows:
         """Return the copies, from the index of the first row that equals each row."""
         is_first = first_equal == np.arange(len(first_equal))
         number = np.cumsum(is_first) - 1
         return cls(number[first_equal], np.flatnonzero(is_first))
 
     @classmethod
-    def among(cls, X: RowMatrix, keys: FloatArray) -> Copies:
+    def among(cls, X: RowMatrix, keys: FloatArray) -> DuplicateRows:
         """Return the copies among rows ``X`` with their ``row_keys``."""
         if len(keys) < 2:
             return cls(np.arange(len(keys)), np.arange(len(keys)))
@@ -49,12 +49,12 @@ class Copies:
         first_equal[doubtful[unlike]] = doubtful[unlike]
         return cls.by_first(first_equal)
 
-    def take(self, rows: IntArray) -> Copies:
+    def take(self, rows: IntArray) -> DuplicateRows:
         """Return the copies among some of the rows; ``first`` are places among these."""
         of = self.of[rows]
         place = np.empty(len(self.first), np.intp)
         place[of[::-1]] = np.arange(len(of))[::-1]
-        return Copies.by_first(place[of])
+        return DuplicateRows.by_first(place[of])
 
 
 def row_keys(X: RowMatrix) -> FloatArray:
@@ -67,7 +67,7 @@ def _random_projection(d: int) -> FloatArray:
     return np.random.default_rng(0).normal(size=d)
 
 
-def equal_rows(X: RowMatrix, *, is_matrix: bool = False) -> Copies | None:
+def equal_rows(X: RowMatrix, *, is_matrix: bool = False) -> DuplicateRows | None:
     """Return the copies among rows ``X``; None where all, or nearly all of many, differ.
 
     If it ``is_matrix`` of kernel values, which are dense, a few columns tell rows apart first.
@@ -83,7 +83,7 @@ def equal_rows(X: RowMatrix, *, is_matrix: bool = False) -> Copies | None:
     keys = row_keys(compared)
     if _all_differ(keys):
         return None
-    copies = Copies.among(X, keys)
+    copies = DuplicateRows.among(X, keys)
     few = (
         len(copies.first) > _MAX_DISTINCT_SHARE * n if n > _SAMPLE_ROWS else len(copies.first) == n
     )
@@ -122,9 +122,9 @@ class RepeatedGram(WrappedGram):
     the distinct rows, if they have one.
     """
 
-    copies: Copies
+    copies: DuplicateRows
 
-    def __init__(self, inner: GramOperator, copies: Copies) -> None:
+    def __init__(self, inner: GramOperator, copies: DuplicateRows) -> None:
         super().__init__(inner, len(copies.of))
         self.copies, self.row_map = copies, getattr(inner, "row_map", None)
         self._diagonal = inner.diagonal()[copies.of]
@@ -154,10 +154,10 @@ class RepeatedGram(WrappedGram):
         out += self.inner.product(used, total[used])[self.copies.of]
 
     def take(self, indices: IntArray) -> GramOperator:
-        gram = self.some(indices)
+        gram = self.view_rows(indices)
         return gram.inner if gram.inner.n == gram.n else gram
 
-    def some(self, indices: IntArray) -> RepeatedGram:
+    def view_rows(self, indices: IntArray) -> RepeatedGram:
         # Of this kind even where its rows differ.
         indices = np.asarray(indices)
         copies = self.copies.take(indices)

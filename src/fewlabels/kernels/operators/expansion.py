@@ -11,9 +11,9 @@ from ..._typing import FloatArray, IntArray, RowMatrix
 from .. import FeatureKernel, FormedKernel, Kernel, SharedLeaves
 from ..base import is_mapped
 from ..rows import is_sparse, row_products
-from .far_rows import FarColumns, far_places
+from .far_rows import FarColumns, find_far_rows
 from .row_map import RowMap
-from .rows import packed
+from .rows import pack_rows
 
 _ROWS_AT_A_TIME = 16384
 _VALUES_AT_A_TIME = 4_000_000
@@ -45,7 +45,7 @@ class Expansion:
         on_leaves: FloatArray | None = None,
     ) -> None:
         if kernel.plain is not kernel:
-            vectors, coef = kernel.expanded(vectors, coef, on_points)
+            vectors, coef = kernel.expand(vectors, coef, on_points)
             kernel = kernel.plain
             row_map = RowMap(kernel, vectors, np.float64) if is_mapped(kernel) else None
         self.kernel = kernel
@@ -66,7 +66,7 @@ class Expansion:
             self._base = Expansion(kernel.base, vectors, coef, row_map=row_map, n_jobs=n_jobs)
         elif self.row_map is not None:
             self._prepared = self.row_map.prepare(vectors)
-            self._far = far_places(self.row_map.kernel, self._prepared[1], vectors.shape[1])
+            self._far = find_far_rows(self.row_map.kernel, self._prepared[1], vectors.shape[1])
 
     def __call__(self, X: RowMatrix) -> FloatArray:
         """Return values at the rows of X, float64, shape (len(X),) or (len(X), k)."""
@@ -120,9 +120,9 @@ class Expansion:
                 columns = columns.toarray() if is_sparse(columns) else sp.csr_array(columns)
             far = FarColumns(kernel, _NO_ROWS, X[:0], self.n_jobs)
             if len(self._far):
-                places = far_places(kernel, row_term, X.shape[1])
+                places = find_far_rows(kernel, row_term, X.shape[1])
                 far = FarColumns(kernel, places, X[places], self.n_jobs)
-            rows = packed(rows, row_term)
+            rows = pack_rows(rows, row_term)
             if self.coef.ndim == 1:
                 apply = partial(rows.apply, self.row_map, n_jobs=self.n_jobs)
                 far_vectors = self._select_far_vectors(X) if len(far) else None
@@ -141,7 +141,7 @@ class Expansion:
         return vectors.toarray() if is_sparse(vectors) else sp.csr_array(vectors)
 
 
-def continued(sums: FloatArray, tail: float, logs: FloatArray | None = None) -> FloatArray:
+def extend_tail(sums: FloatArray, tail: float, logs: FloatArray | None = None) -> FloatArray:
     """Return sums of positive terms, those below ``tail`` as ``tail (1 + log(s / tail))``.
 
     Order and slope stay. ``logs`` are the logarithms; without them sums of 0 are -inf.

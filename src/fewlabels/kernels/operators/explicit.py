@@ -75,7 +75,7 @@ class FormedGram(GramOperator):
 
     def _evaluate(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         self.n_values += X.shape[0] * Z.shape[0]
-        return formed_values(self.kernel, X, Z)
+        return evaluate_formed(self.kernel, X, Z)
 
     def diagonal(self) -> FloatArray:
         if self._diagonal is None:
@@ -109,7 +109,7 @@ class FormedGram(GramOperator):
         return FormedGram(self.kernel, self.X[indices], self.n_jobs)
 
 
-def formed_values(kernel: FormedKernel, X: RowMatrix, Z: RowMatrix) -> FloatArray:
+def evaluate_formed(kernel: FormedKernel, X: RowMatrix, Z: RowMatrix) -> FloatArray:
     """Return values of a FormedKernel, dense float64."""
     values = kernel.values(X, Z)
     return values.toarray() if is_sparse(values) else np.asarray(values, dtype=float)

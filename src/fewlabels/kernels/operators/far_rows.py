@@ -3,7 +3,7 @@
 A kernel of distances is evaluated as ``row_term + column_term + <row, column>``, where terms as
 large as squared norms cancel. Between rows that are far from the centre, values therefore come
 from differences of the rows as they were given. Other pairs keep their digits, see
-``far_from``.
+``compute_far_exponent``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray, IntArray, RealArray, RowMatrix
 from .. import MappedKernel
-from ..rows import direct_distances, far_from
+from ..rows import compute_far_exponent, direct_distances
 
 
-def far_places(kernel: MappedKernel, term: RealArray, n_columns: int) -> NDArray[np.intp]:
+def find_far_rows(kernel: MappedKernel, term: RealArray, n_columns: int) -> NDArray[np.intp]:
     """Return the places of rows beyond reach of expanded distances, from their terms.
 
     Parameters
@@ -36,7 +36,7 @@ def far_places(kernel: MappedKernel, term: RealArray, n_columns: int) -> NDArray
     """
     if not kernel.of_distance or not len(term):
         return np.empty(0, np.intp)
-    limit = -far_from(n_columns)
+    limit = -compute_far_exponent(n_columns)
     return np.flatnonzero(term < limit) if term.min() < limit else np.empty(0, np.intp)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..._typing import FloatArray, IntArray, RowMatrix
 from .. import Linear
-from ..forest import Forest, add_sums, compute_leaf_similarity, sum_leaf_weights
+from ..forest import Forest, add_leaf_sums, compute_leaf_similarity, sum_leaf_weights
 from ..rows import is_sparse
 from .base import Columns, GramOperator
 
@@ -30,7 +30,7 @@ class LinearGram(GramOperator):
         return Columns(np.asarray(indices), (self.X[indices],))
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
-        add_products(self.X, weights(columns.values[0], coef), out)
+        add_products(self.X, combine_rows(columns.values[0], coef), out)
 
     def values_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) * self.n
@@ -82,13 +82,13 @@ class LeavesGram(GramOperator):
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         leaf_weights = sum_leaf_weights(columns.values[0], coef, len(self.forest.value))
-        add_sums(self.leaves, leaf_weights, out, self.n_jobs)
+        add_leaf_sums(self.leaves, leaf_weights, out, self.n_jobs)
 
     def take(self, indices: IntArray) -> LeavesGram:
         return LeavesGram(self.forest, self.leaves[indices], self.n_jobs)
 
 
-def weights(rows: RowMatrix, coef: FloatArray) -> FloatArray:
+def combine_rows(rows: RowMatrix, coef: FloatArray) -> FloatArray:
     """Return ``rows.T @ coef`` in float64, shape (d,)."""
     return np.asarray(rows.astype(np.float64, copy=False).T @ coef).ravel()
 

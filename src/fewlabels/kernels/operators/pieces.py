@@ -12,7 +12,7 @@ import numpy as np
 from ..._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
 from .. import centered
 from .base import Columns, GramOperator
-from .linear import LinearGram, add_products, multiply_rows, weights
+from .linear import LinearGram, add_products, combine_rows, multiply_rows
 
 # Rows that are moved at a time.
 _ROWS_AT_A_TIME = 8192
@@ -42,10 +42,10 @@ class PartitionedRows(Protocol):
     def shards(self) -> Sequence[RowPieces]:
         """The shards."""
 
-    def ask(self, function: Callable[[RowPieces], Any]) -> list[Any]:
+    def call_all(self, function: Callable[[RowPieces], Any]) -> list[Any]:
         """Return what a function of a shard returns, for every shard."""
 
-    def ask_each(self, functions: Sequence[Callable[[RowPieces], Any]]) -> list[Any]:
+    def call_each(self, functions: Sequence[Callable[[RowPieces], Any]]) -> list[Any]:
         """Return what one function for each shard returns."""
 
     def take(self, ids: IntArray) -> RowMatrix:
@@ -133,7 +133,7 @@ class LinearSourceGram(GramOperator):
     def _call_shards(
         self, function: Callable[..., FloatArray], **options: AnyArray
     ) -> list[FloatArray]:
-        return self._source.ask(partial(function, shift=self._shift, **options))
+        return self._source.call_all(partial(function, shift=self._shift, **options))
 
     def diagonal(self) -> FloatArray:
         if self._diagonal is None:
@@ -160,12 +160,12 @@ class LinearSourceGram(GramOperator):
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         if len(columns):
-            self._add_product(weights(columns.values[0], coef), out)
+            self._add_product(combine_rows(columns.values[0], coef), out)
 
     def _add_product(self, w: FloatArray, out: FloatArray) -> None:
         out += np.concatenate(self._call_shards(_multiply_vector, w=w))
 
-    def sum_of(self, indices: IntArray, coef: FloatArray) -> FloatArray:
+    def sum_rows(self, indices: IntArray, coef: FloatArray) -> FloatArray:
         """Return ``sum_i coef_i x_i`` over some ascending rows, computed in their shards."""
         functions = []
         for part in self._source.shards:
@@ -174,11 +174,11 @@ class LinearSourceGram(GramOperator):
             functions.append(
                 partial(_combine_rows, places=places, coef=coef[low:high], shift=self._shift)
             )
-        return sum(self._source.ask_each(functions))
+        return sum(self._source.call_each(functions))
 
     def apply(self, indices: IntArray, coef: FloatArray, out: FloatArray) -> None:
         if len(indices):
-            self._add_product(self.sum_of(np.asarray(indices), coef), out)
+            self._add_product(self.sum_rows(np.asarray(indices), coef), out)
 
     def take(self, indices: IntArray) -> LinearGram:
         return LinearGram(self._select_rows(np.asarray(indices)))
@@ -222,5 +222,5 @@ def _combine_rows(
     total: FloatArray | float = 0.0
     full_coef[places] = coef
     for where, rows in _each_shifted(part, shift) if len(places) else ():
-        total = total + weights(rows, full_coef[where])
+        total = total + combine_rows(rows, full_coef[where])
     return total

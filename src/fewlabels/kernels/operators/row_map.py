@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from ..._core.distances import squared_norms as summed_norms
 from ..._typing import AnyArray, FloatArray, RealArray, RowMatrix
 from .. import MappedKernel, center_of, centered
-from ..rows import bound_rounding_of_differences, far_from, is_sparse, squared_norms
+from ..rows import bound_rounding_of_differences, compute_far_exponent, is_sparse, squared_norms
 from ..sparse import canonical
 from .equal_rows import distinct
 
@@ -49,12 +49,12 @@ class RowMap:
             self.center = center_of(X)
         self.error_units, fits = self._examine(X)
         if self.has_far and not is_sparse(X):  # the mean may be far from most rows
-            self.center = middle(X)
+            self.center = find_median_row(X)
             self._examine(X)
         self.dtype: np.dtype[Any] = np.dtype(dtype or (np.float32 if fits else np.float64))
 
     @classmethod
-    def known(
+    def from_largest_norm(
         cls,
         kernel: MappedKernel,
         center: FloatArray | None,
@@ -64,7 +64,7 @@ class RowMap:
         dtype: npt.DTypeLike | None = None,
     ) -> RowMap:
         """Return the map of rows that aren't in memory, from their largest squared norm."""
-        row_map = cls.restored(kernel, center, np.float64)
+        row_map = cls.restore(kernel, center, np.float64)
         row_map.error_units, fits = kernel.rounding(farthest, row_length)
         row_map.n_columns = n_columns
         row_map.has_far = row_map._reaches_far(farthest)
@@ -81,7 +81,7 @@ class RowMap:
         return min(error, bound_rounding_of_differences(self.n_columns)) if self.has_far else error
 
     @classmethod
-    def restored(
+    def restore(
         cls, kernel: MappedKernel, center: FloatArray | None, dtype: npt.DTypeLike
     ) -> RowMap:
         """Return the map of a fitted model, from what it stores."""
@@ -112,12 +112,12 @@ class RowMap:
         return self.kernel.rounding(largest, _max_row_length(X, self.center))
 
     def _reaches_far(self, largest: float) -> bool:
-        """Return whether rows of so large a squared norm may be far (``far_from``)."""
+        """Return whether rows of so large a squared norm may be far (``compute_far_exponent``)."""
         if not self.kernel.of_distance:
             return False
-        return 0.5 * self.kernel.factor**2 * largest > (1.0 - _NORM_ROUNDING) * far_from(
-            self.n_columns
-        )
+        return 0.5 * self.kernel.factor**2 * largest > (
+            1.0 - _NORM_ROUNDING
+        ) * compute_far_exponent(self.n_columns)
 
     def _shift(self, X: RowMatrix) -> RowMatrix:
         return centered(X, self.center)
@@ -136,7 +136,7 @@ class RowMap:
                     rows[part] = self.kernel.factor * self._shift(given)
         return rows, self._compute_term(rows)
 
-    def rounded(self, rows: RowMatrix, term: RealArray) -> tuple[RowMatrix, RealArray]:
+    def round_rows(self, rows: RowMatrix, term: RealArray) -> tuple[RowMatrix, RealArray]:
         """Return rows that this map prepared in float64, in its own precision."""
         if self.dtype == np.float64:
             return rows, term
@@ -162,7 +162,7 @@ class RowMap:
         return term.astype(self.dtype, copy=False)
 
 
-def middle(X: AnyArray) -> FloatArray:
+def find_median_row(X: AnyArray) -> FloatArray:
     """Return a row that is not far from most distinct rows: a median of every column.
 
     The mean may be far from them. Copies of an outlier count once, however many there are.

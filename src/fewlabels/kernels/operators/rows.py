@@ -13,7 +13,7 @@ from ..._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
 from ..._util.threads import run_ranges
 from ..rows import is_sparse
 from .base import Columns, GramOperator
-from .far_rows import FarColumns, far_places
+from .far_rows import FarColumns, find_far_rows
 from .row_map import RowMap
 
 _MIN_SPARSE_WORK_FOR_THREADS = 200_000
@@ -187,7 +187,7 @@ class TiledRows:
         return out
 
 
-def packed(rows: RowMatrix, term: RealArray) -> SparseRows | TiledRows:
+def pack_rows(rows: RowMatrix, term: RealArray) -> SparseRows | TiledRows:
     """Return prepared rows in the form that columns are evaluated against."""
     return (SparseRows if is_sparse(rows) else TiledRows)(rows, term)
 
@@ -219,7 +219,7 @@ class RowsGram(GramOperator):
         self.value_error = row_map.value_error
         self.value_cost = rows.nnz / max(1, self.n) if is_sparse(rows) else rows.shape[1]
         self._X = X
-        self._packed = packed(rows, term)
+        self._packed = pack_rows(rows, term)
         self._float64_map = row_map.refined()
         self._far = self._find_far_rows(term) if far is None else far
 
@@ -245,7 +245,7 @@ class RowsGram(GramOperator):
 
     def _evaluate(self, columns: Columns, out: RealArray | None = None) -> RealArray:
         self.n_values += len(columns) * self.n
-        rows, term = self.row_map.rounded(*columns.values[:2])
+        rows, term = self.row_map.round_rows(*columns.values[:2])
         out = self._packed.columns(self.row_map, rows, term, self.n_jobs, out)
         if len(self._far):
             self._far.set_values(out, *self._select_far(columns))
@@ -254,7 +254,7 @@ class RowsGram(GramOperator):
     def block_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) ** 2
         rows, term = columns.values[:2]
-        out = packed(rows, term).columns(self._float64_map, rows, term, self.n_jobs)
+        out = pack_rows(rows, term).columns(self._float64_map, rows, term, self.n_jobs)
         if self.row_map.has_far:
             far, X = self._select_far(columns)
             FarColumns(self.row_map.kernel, far, X, self.n_jobs).set_values(out, far, X)
@@ -271,7 +271,7 @@ class RowsGram(GramOperator):
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         self.n_values += len(columns) * self.n
-        rows, term = self.row_map.rounded(*columns.values[:2])
+        rows, term = self.row_map.round_rows(*columns.values[:2])
         if not len(self._far):
             self._packed.apply(self.row_map, rows, term, coef, out, self.n_jobs)
             return
@@ -281,14 +281,14 @@ class RowsGram(GramOperator):
     def _find_far_rows(self, term: RealArray) -> FarColumns:
         places = np.empty(0, np.intp)
         if self.row_map.has_far:
-            places = far_places(self.row_map.kernel, term, self._X.shape[1])
+            places = find_far_rows(self.row_map.kernel, term, self._X.shape[1])
         X = self._X[self._raw_index(places)]
         return FarColumns(self.row_map.kernel, places, X, self.n_jobs)
 
     def _select_far(self, columns: Columns) -> tuple[IntArray, RowMatrix]:
         """Return places of far columns, and these rows as they were given."""
         _, term, X = columns.values
-        far = far_places(self.row_map.kernel, term, X.shape[1])
+        far = find_far_rows(self.row_map.kernel, term, X.shape[1])
         return far, X[far]
 
     def refined(self) -> RowsGram | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._typing import FloatArray, IntArray, RealArray, VectorLike
 from .base import Columns, GramOperator
-from .equal_rows import Copies
+from .equal_rows import DuplicateRows
 
 
 class SumGram(GramOperator):
@@ -81,7 +81,7 @@ class SumGram(GramOperator):
         self._extra_values += value - self.n_values
 
     @property
-    def copies(self) -> Copies | None:  # type: ignore[override]  # computed, where the base has a constant
+    def copies(self) -> DuplicateRows | None:  # type: ignore[override]  # computed, where the base has a constant
         """The copies of the members, which are over the same rows."""
         return self.members[0].copies
 
@@ -114,8 +114,8 @@ class SumGram(GramOperator):
     def _with_members(self, members: Sequence[GramOperator]) -> SumGram:
         return SumGram(members, self.weight, is_inner_product=self.is_inner_product)
 
-    def some(self, indices: IntArray) -> SumGram:
-        return self._with_members([member.some(indices) for member in self.members])
+    def view_rows(self, indices: IntArray) -> SumGram:
+        return self._with_members([member.view_rows(indices) for member in self.members])
 
     def refined(self) -> SumGram | None:
         refined = [member.refined() for member in self.members]

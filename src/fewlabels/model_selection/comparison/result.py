@@ -100,7 +100,7 @@ class BaselineComparison:
         of_fold = self.table.set_index("name").loc[method.name, "seconds"]
         return float(of_fold) * method.fits * max(1.0, n_rows / MOST_ROWS)
 
-    def led_by(self, method: ComparedMethod) -> BaselineComparison:
+    def with_winner(self, method: ComparedMethod) -> BaselineComparison:
         """Return the comparison with another method in the place of ours."""
         assert self.details is not None  # the caller took the method from it
         return self.details.result(self, method)

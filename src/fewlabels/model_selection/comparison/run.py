@@ -19,7 +19,7 @@ from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix, Vec
 from ..._util.threads import one_blas_thread
 from ...baselines.methods import ComparedMethod
 from ...metrics.intervals import cross_fitted_interval
-from ...rows.grouped_folds import Split, groups_of, splits_counted_once, take_groups
+from ...rows.grouped_folds import Split, group_rows, splits_counted_once, take_groups
 from .judge import cannot_change, corrected_error
 
 # Most rows that take part.
@@ -258,7 +258,7 @@ def folds_in_words(folds: list[int]) -> str:
     return "1 fold" if len(folds) == 1 else f"{len(folds)} folds"
 
 
-def sample(
+def choose_rows(
     marked: BoolArray, most_marked: int, word: str, rng: np.random.RandomState
 ) -> tuple[IntArray, str]:
     """Return the rows that take part, and a note if these are not all."""
@@ -295,7 +295,7 @@ class ComparedRows:
     def find_groups(self, codes: IntArray | None = None) -> None:
         """Find copies, unless groups were given; ``codes`` are of classes, -1 without a label."""
         if self.groups is None:
-            self.groups = groups_of(self.X, codes)
+            self.groups = group_rows(self.X, codes)
 
     def splits(
         self, splitter: Splitter, rows: IntArray, kinds: AnyArray, counted: AnyArray | None = None

@@ -13,14 +13,14 @@ from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ...baselines.methods import one_class_methods
 from ...kernels.growing import VotingForest
 from ...kernels.width import resolve_gamma
-from ...one_class.base import OneClassMachine
+from ...one_class.base import OneClassEstimator
 from ...one_class.svdd import SVDD
-from ...rows.grouped_folds import count_once, groups_of
+from ...rows.grouped_folds import count_once, group_rows
 from ...rows.neighbors import far_from_neighbors
-from ..tuning.result import trim_of
+from ..tuning.result import left_out_share
 
 # Fewer anomalies can't show whether they help.
-FEWEST = 10
+MIN_ANOMALIES = 10
 # Rows of either kind that take part at most.
 _MAX_ROWS_PER_KIND = 2000
 _FOLDS = 5
@@ -37,7 +37,7 @@ Detector = TypeVar("Detector", bound=BaseEstimator)
 Placements: TypeAlias = tuple[FloatArray, FloatArray]
 
 
-class Trial(NamedTuple):
+class AnomalyTrial(NamedTuple):
     """Comparison, on held-out rows, of a model with and without confirmed anomalies.
 
     ``estimator`` isn't fitted; None where nothing was tried. ``without`` and ``auc`` are areas
@@ -46,7 +46,7 @@ class Trial(NamedTuple):
     ``of_classifier`` is the area of a random forest trained on the labels alone.
     """
 
-    estimator: OneClassMachine | None = None
+    estimator: OneClassEstimator | None = None
     without: float = np.nan
     auc: float = np.nan
     low: float = np.nan
@@ -66,14 +66,14 @@ class Trial(NamedTuple):
 
 
 def try_anomalies(
-    estimator: OneClassMachine,
+    estimator: OneClassEstimator,
     X: RowMatrix,
     anomalies: RowMatrix,
     *,
     fixed: bool,
     seconds: float,
     seed: int = 0,
-) -> Trial:
+) -> AnomalyTrial:
     """Compare a model that leaves anomalies out with models that learn from them.
 
     Both kinds of rows are split in five parts, and each part is scored by models of the others.
@@ -98,16 +98,20 @@ def try_anomalies(
 
     Returns
     -------
-    Trial
+    AnomalyTrial
     """
     candidates, rivals = _candidates(estimator, X, fixed), []
-    if anomalies.shape[0] < FEWEST:
-        return Trial(why_not=f"{FEWEST} are needed to test whether they help")
+    if anomalies.shape[0] < MIN_ANOMALIES:
+        return AnomalyTrial(why_not=f"{MIN_ANOMALIES} are needed to test whether they help")
     if X.shape[0] < 2 * _FOLDS:
-        return Trial(why_not="there are too few normal rows to hold any out")
+        return AnomalyTrial(why_not="there are too few normal rows to hold any out")
     if not fixed:
         rivals = [(method.name, method.estimator) for method in one_class_methods(seed)]
-    rng, started, trim = np.random.default_rng(seed), time.perf_counter(), trim_of(estimator)
+    rng, started, trim = (
+        np.random.default_rng(seed),
+        time.perf_counter(),
+        left_out_share(estimator),
+    )
     normal, anomalous = (
         rng.permutation(_choose_distinct(rows))[:_MAX_ROWS_PER_KIND] for rows in (X, anomalies)
     )
@@ -121,24 +125,29 @@ def try_anomalies(
             weight["sample_weight"] = (~far_from_neighbors(train, trim)).astype(float)
         models = [_fit_quietly(_clone_for_scores(estimator), train, **weight)]
         models += [
-            fit_with(_clone_for_scores(candidate), train, known) for candidate in candidates
+            fit_with_anomalies(_clone_for_scores(candidate), train, known)
+            for candidate in candidates
         ]
         models += [_fit_quietly(clone(rival), train) for _, rival in rivals]
         found = [(model.score_samples(held), model.score_samples(new)) for model in models]
         found.append(_score_by_forest(train, known, (held, new), seed))
         placements.append([_compute_placements(*scores) for scores in found])
         if (time.perf_counter() - started) / (fold + 1) * _FOLDS > seconds:
-            return Trial(why_not="the time budget is too short to test whether they help")
+            return AnomalyTrial(why_not="the time budget is too short to test whether they help")
     return _choose_best(candidates, [name for name, _ in rivals], placements)
 
 
-def fit_with(estimator: OneClassMachine, X: RowMatrix, anomalies: RowMatrix) -> OneClassMachine:
+def fit_with_anomalies(
+    estimator: OneClassEstimator, X: RowMatrix, anomalies: RowMatrix
+) -> OneClassEstimator:
     """Fit a model to normal rows ``X`` and confirmed anomalies, which come last."""
     rows, is_odd = _stack_rows(X, anomalies)
     return _fit_quietly(estimator, rows, anomalies=is_odd)
 
 
-def _candidates(estimator: OneClassMachine, X: RowMatrix, fixed: bool) -> list[OneClassMachine]:
+def _candidates(
+    estimator: OneClassEstimator, X: RowMatrix, fixed: bool
+) -> list[OneClassEstimator]:
     """Return unfitted models that may learn from the anomalies."""
     own = [clone(estimator)] if estimator.takes_anomalies else []
     if fixed:
@@ -155,7 +164,7 @@ def _score_by_forest(
     rows, is_odd = _stack_rows(X, anomalies)
     options = {"splits": "best", "drawn": len(is_odd), "seed": seed}
     forest = VotingForest(rows, is_odd.astype(int), _TREES, **options)
-    return tuple(forest.shares(part)[:, 0] for part in parts)
+    return tuple(forest.predict_shares(part)[:, 0] for part in parts)
 
 
 def _stack_rows(X: RowMatrix, anomalies: RowMatrix) -> tuple[RowMatrix, BoolArray]:
@@ -163,7 +172,7 @@ def _stack_rows(X: RowMatrix, anomalies: RowMatrix) -> tuple[RowMatrix, BoolArra
     return rows, np.arange(rows.shape[0]) >= X.shape[0]
 
 
-def _clone_for_scores(estimator: OneClassMachine) -> OneClassMachine:
+def _clone_for_scores(estimator: OneClassEstimator) -> OneClassEstimator:
     """Return a copy for scores alone, which need no threshold."""
     none = {"target_fpr": None} if estimator.has_own_threshold else {}
     return clone(estimator).set_params(**none)
@@ -189,13 +198,13 @@ def _compute_placements(
 def _choose_distinct(rows: RowMatrix) -> IntArray:
     """Return the places of rows, one of each group of copies."""
     n = rows.shape[0]
-    return count_once(np.arange(n), np.zeros(n), groups_of(rows))
+    return count_once(np.arange(n), np.zeros(n), group_rows(rows))
 
 
 def _choose_best(
-    candidates: list[OneClassMachine], rivals: list[str], placements: list[list[Placements]]
-) -> Trial:
-    """Return the ``Trial`` of the candidate with the highest area."""
+    candidates: list[OneClassEstimator], rivals: list[str], placements: list[list[Placements]]
+) -> AnomalyTrial:
+    """Return the ``AnomalyTrial`` of the candidate with the highest area."""
     n = len(candidates)
     together = [
         [np.concatenate([fold[k][side] for fold in placements]) for side in (0, 1)]
@@ -213,4 +222,4 @@ def _choose_best(
         name = rivals[int(np.argmax(of_rivals))]
         why_not = f"{name} without them separates held-out rows better"
     ends = gain - wide, gain + wide
-    return Trial(candidates[k - 1], areas[0], areas[k], *ends, why_not, areas[-1])
+    return AnomalyTrial(candidates[k - 1], areas[0], areas[k], *ends, why_not, areas[-1])

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from ..._typing import FloatArray, IntArray, RowMatrix
-from ...baselines.methods import ComparedMethod, beside, one_class_methods
-from ...one_class.base import OneClassMachine
+from ...baselines.methods import ComparedMethod, methods_to_compare, one_class_methods
+from ...one_class.base import OneClassEstimator
 from ...rows.grouped_folds import Split, WholeGroups, count_once
 from ...rows.neighbors import far_from_neighbors
 from ..comparison.measured import MethodComparison
@@ -24,7 +24,7 @@ from ..comparison.run import (
     folds_in_words,
     run,
 )
-from ..tuning.result import trim_of
+from ..tuning.result import left_out_share
 from ..tuning.search import Search
 
 _FOLDS = 5
@@ -40,7 +40,7 @@ _MAX_SHOWN_DISAGREEMENTS = 20
 
 
 def compare(
-    model: OneClassMachine,
+    model: OneClassEstimator,
     rows: ComparedRows,
     search: Search,
     rng: np.random.RandomState,
@@ -53,7 +53,7 @@ def compare(
     if known_other is None:
         measure = "none: without known anomalies detectors cannot be ranked"
     comparison = MethodComparison(model.task, measure, is_ranked=known_other is not None)
-    trim = trim_of(model)
+    trim = left_out_share(model)
     n = rows.X.shape[0]
     kept, sampled = np.arange(n), ""
     if n > MOST_ROWS:
@@ -69,7 +69,7 @@ def compare(
     for repeat in range(_REPEATS):
         folds = KFold(_FOLDS, shuffle=True, random_state=(seed + repeat) % (2**31 - 1))
         splits += rows.splits(WholeGroups(folds), kept, np.zeros(n, int))
-    methods = beside(model, one_class_methods(seed))
+    methods = methods_to_compare(model, one_class_methods(seed))
     target_fpr = getattr(model, "target_fpr", None) or _TARGET_FPR
 
     def evaluate(

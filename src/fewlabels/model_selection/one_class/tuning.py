@@ -14,14 +14,14 @@ from sklearn.utils import check_random_state
 
 from ..._typing import FloatArray, MatrixLike, RowMatrix
 from ...kernels.sparse import canonical
-from ...one_class.base import OneClassMachine
+from ...one_class.base import OneClassEstimator
 from ...rows.neighbors import (
-    farthest,
-    gamma_of_reach,
-    lost_share,
+    gamma_for_reach,
+    mark_farthest,
     neighbor_distances,
     neighbor_gamma,
-    rank_of_neighbor,
+    neighbor_rank,
+    share_out_of_reach,
 )
 from ..tuning.result import SearchCurve
 from ..tuning.search import Plan, Search
@@ -107,7 +107,7 @@ def shuffled_columns(X: RowMatrix, seed: int) -> RowMatrix:
 
 
 def tune_one_class(
-    estimator: OneClassMachine,
+    estimator: OneClassEstimator,
     X: RowMatrix,
     weight: FloatArray | None,
     search: Search,
@@ -127,9 +127,9 @@ def tune_one_class(
     trim = _TRIM if contaminated else 0.0
     target = _TARGET_FPR if estimator.target_fpr is None else estimator.target_fpr
     beyond = _SHARE_BEYOND_REACH * target
-    far = farthest(neighbor_distances(rows), trim)
+    far = mark_farthest(neighbor_distances(rows), trim)
     narrow = neighbor_gamma(rows[~far], _FACTOR)
-    gamma = min(narrow, gamma_of_reach(rows, far, beyond))
+    gamma = min(narrow, gamma_for_reach(rows, far, beyond))
     price = estimator.cost_name
     value = _COSTS[price]
     table = _compare_settings(
@@ -140,12 +140,12 @@ def tune_one_class(
     left_out = "all rows are used for training (contaminated=False);"
     if far.any():
         left_out = (
-            f"the {far.sum()} of {n} rows farthest from their {rank_of_neighbor(n)}th neighbour "
+            f"the {far.sum()} of {n} rows farthest from their {neighbor_rank(n)}th neighbour "
             "are dropped from training, because they may be anomalies;"
         )
     width = (
         f"gamma is {_FACTOR:g} divided by the squared median distance of the {n_core} training "
-        f"rows to their {rank_of_neighbor(n_core)}th neighbour"
+        f"rows to their {neighbor_rank(n_core)}th neighbour"
     )
     if gamma < narrow:
         width = (
@@ -173,7 +173,7 @@ def tune_one_class(
 
 
 def _tune_bags(
-    estimator: OneClassMachine,
+    estimator: OneClassEstimator,
     X: RowMatrix,
     weight: FloatArray | None,
     search: Search,
@@ -227,7 +227,7 @@ def _tune_bags(
 
 
 def _compare_settings(
-    estimator: OneClassMachine,
+    estimator: OneClassEstimator,
     rows: RowMatrix,
     trim: float,
     factor: float,
@@ -257,7 +257,7 @@ def _compare_settings(
 
 
 def _evaluate_around_rule(
-    estimator: OneClassMachine,
+    estimator: OneClassEstimator,
     rows: HeldOutRows,
     distances: FloatArray,
     trim: float,
@@ -266,7 +266,7 @@ def _evaluate_around_rule(
     search: Search,
 ) -> dict[str, Any] | None:
     """Return a candidate's row of the table; None if the time is over."""
-    far = farthest(distances, trim)
+    far = mark_farthest(distances, trim)
     core = rows.train[~far]
     gamma = neighbor_gamma(core, factor)
     settings = {"gamma": gamma, **price, "target_fpr": None}
@@ -278,13 +278,13 @@ def _evaluate_around_rule(
         "factor": factor,
         "gamma": gamma,
         "dropped": int(far.sum()),
-        "beyond_reach": lost_share(rows.held, core, gamma),
+        "beyond_reach": share_out_of_reach(rows.held, core, gamma),
         **measures,
     }
 
 
 def _evaluate_candidate(
-    estimator: OneClassMachine,
+    estimator: OneClassEstimator,
     train: RowMatrix,
     rows: HeldOutRows,
     search: Search,

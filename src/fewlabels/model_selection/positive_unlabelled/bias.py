@@ -187,7 +187,7 @@ def bias_sensitivity_within(
         changes_at[changed & np.isinf(changes_at)] = bound
         counts = [int(low.sum()), int(np.sum(~high)), int(np.sum(high & ~low))]
         lines.append([bound, *priors, *counts])
-        longest = max(longest, left - deadline.left()) if deadline.is_near else 0.0
+        longest = max(longest, left - deadline.left()) if deadline.has_end else 0.0
     names = ["bias", "prior_low", "prior_high", "positive", "negative", "undecided"]
     places = places if X_eval is None else np.arange(len(answer))
     return BiasSensitivity(pd.DataFrame(lines, columns=names), answer, changes_at, places)

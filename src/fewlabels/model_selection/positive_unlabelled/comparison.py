@@ -9,10 +9,15 @@ import numpy as np
 from sklearn.base import clone
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
-from ...baselines.methods import ComparedMethod, beside, decision_of, positive_unlabelled_methods
+from ...baselines.methods import (
+    ComparedMethod,
+    compute_decision,
+    methods_to_compare,
+    positive_unlabelled_methods,
+)
 from ...class_prior import estimate_prior
 from ...data.labels.positive_unlabelled import split_labels
-from ...positive_unlabelled.base import PUMachine, prior_of
+from ...positive_unlabelled.base import PUEstimator, find_prior_for_fit
 from ...positive_unlabelled.pu_ensemble import PUEnsemble
 from ...positive_unlabelled.pusvm import PUSVM
 from ...rows.grouped_folds import kinds_of_groups, take_groups
@@ -21,9 +26,9 @@ from ..comparison.run import (
     NO_CHANGE_EXPECTED,
     ComparedRows,
     Scores,
+    choose_rows,
     folds_in_words,
     run,
-    sample,
 )
 from ..splitters import PUKFold
 from ..tuning.search import Search
@@ -43,7 +48,7 @@ _TUNED = ("kernel", "gamma", "degree", "coef0", "lam")
 
 
 def compare(
-    model: PUMachine,
+    model: PUEstimator,
     rows: ComparedRows,
     search: Search,
     rng: np.random.RandomState,
@@ -57,7 +62,7 @@ def compare(
     positive, classes = split_labels(rows.y, model.pos_label)
     prior = _find_prior(model, rows, positive, classes)
     rows.find_groups(positive.astype(int) - 1)
-    kept, sampled = sample(positive, _MAX_POSITIVE_ROWS, "positive", rng)
+    kept, sampled = choose_rows(positive, _MAX_POSITIVE_ROWS, "positive", rng)
     of_groups = kinds_of_groups(positive[kept], take_groups(rows.groups, kept))
     fewest = int(min(of_groups.sum(), (~of_groups).sum()))
     if fewest < 2:
@@ -69,7 +74,9 @@ def compare(
     )
     mark = positive.astype(int)
     splits = rows.splits(splitter, kept, mark, mark)
-    methods = beside(model, make_methods(model, rng.randint(2**31 - 1), prior), prior=prior)
+    methods = methods_to_compare(
+        model, make_methods(model, rng.randint(2**31 - 1), prior), prior=prior
+    )
 
     def evaluate(
         method: ComparedMethod, fold: int, train: IntArray, test: IntArray
@@ -79,7 +86,7 @@ def compare(
         if method is methods[0]:
             estimator.set_params(prior=prior, pos_label=None)
         estimator.fit(encoded, mark[train])
-        decision = decision_of(estimator, held)
+        decision = compute_decision(estimator, held)
         if method is methods[0]:
             called = decision > 0
         else:
@@ -199,7 +206,7 @@ def compute_placements(decision: FloatArray, is_positive: BoolArray) -> FloatArr
 
 
 def _find_prior(
-    model: PUMachine, rows: ComparedRows, positive: BoolArray, classes: AnyArray
+    model: PUEstimator, rows: ComparedRows, positive: BoolArray, classes: AnyArray
 ) -> float:
     """Return the prior given, or a fitted model's, or an estimate."""
     if isinstance(model.prior, float | Real):
@@ -212,4 +219,4 @@ def _find_prior(
     if hasattr(model, "method"):
         return estimate_prior(X, positive).prior
     labels = classes[positive.astype(np.intp)]
-    return prior_of(clone(model), X, labels)[0].prior
+    return find_prior_for_fit(clone(model), X, labels)[0].prior

@@ -27,7 +27,7 @@ from ..._typing import (
 )
 from ..._util.deadline import ENDLESS, Deadline
 from ..._util.threads import one_blas_thread
-from ...calibration.area import area_of
+from ...calibration.area import roc_area
 from ...class_prior.finding import check_prior
 from ...class_prior.methods._scores import logit_ranks
 from ...class_prior.methods.saturated import Curves
@@ -416,7 +416,7 @@ class LabelStatistics:
         A[np.diag_indices(len(A))] += find_ridge(spread, _FREEDOM_OF_POSITIVES)
         B = np.linalg.solve(A, F.T)
         own = np.minimum(w * np.einsum("ij,ji->i", F, B), 0.95)
-        return area_of((F @ (B @ (w * y)) - own * y) / (1.0 - own), y > 0, w)
+        return roc_area((F @ (B @ (w * y)) - own * y) / (1.0 - own), y > 0, w)
 
 
 def find_ridge(spread: FloatArray, freedom: float) -> float:

@@ -28,9 +28,9 @@ from ...kernels import kind_of, make_kernel
 from ...kernels.operators import make_gram
 from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer
-from ...positive_unlabelled.base import fit_settings, prior_of
+from ...positive_unlabelled.base import find_prior_for_fit, fit_each_setting
 from ...positive_unlabelled.pusvm import CONSTRAINTS, PUSVM
-from ...rows.grouped_folds import groups_of, splits_counted_once, take_groups
+from ...rows.grouped_folds import group_rows, splits_counted_once, take_groups
 from ...rows.validation import check_rows, check_weight
 from ..splitters import PUKFold
 from ..tuning.search import kernel_values
@@ -212,7 +212,9 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         if kept is not None:
             weight = np.bincount(kept, weight, rows.shape[0])
         kept = np.arange(rows.shape[0]) if kept is None else kept
-        prior, self.classes_ = prior_of(self._make_model(prior=self.prior), X, y, sample_weight)
+        prior, self.classes_ = find_prior_for_fit(
+            self._make_model(prior=self.prior), X, y, sample_weight
+        )
         self.prior_, self.prior_interval_, self.prior_quantiles_ = prior
 
         positive, _ = split_labels(y, self.pos_label)
@@ -221,7 +223,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         best = self._make_model(prior=self.prior, lam=self.lam_)
         if has_gamma(self.kernel):
             best.set_params(gamma=self.gamma_)
-        fit_settings([best], X, y, sample_weight, prior=prior)
+        fit_each_setting([best], X, y, sample_weight, prior=prior)
         self.best_estimator_ = best
         self.n_iter_ = best.n_iter_
         return self
@@ -257,7 +259,9 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
                 int(self.cv), shuffle=True, random_state=seed, pos_label=self.pos_label
             )
             groups = (
-                None if self.kernel == "precomputed" else groups_of(X, (y == self.classes_[1]) - 1)
+                None
+                if self.kernel == "precomputed"
+                else group_rows(X, (y == self.classes_[1]) - 1)
             )
             groups = take_groups(groups, kept)
             splits = splits_counted_once(folds.split(kept, y[kept], groups), y[kept], groups)
@@ -354,7 +358,7 @@ class FoldSearch:
         """Return scores of one fold, one per lambda."""
         sample, model = self.sample, self.model
         weight = None if sample.weight is None else sample.weight[train]
-        models = fit_settings(
+        models = fit_each_setting(
             [clone(model).set_params(lam=float(lam)) for lam in self.lams],
             sample.rows(train, train),
             sample.y[train],

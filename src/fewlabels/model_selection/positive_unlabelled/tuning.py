@@ -17,9 +17,9 @@ from ...class_prior.finding import Prior
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer
-from ...positive_unlabelled.base import PUMachine, fit_settings, prior_of
+from ...positive_unlabelled.base import PUEstimator, find_prior_for_fit, fit_each_setting
 from ...positive_unlabelled.problem import weight_of_norm
-from ...positive_unlabelled.pu_ensemble import PUEnsemble, kernels_for
+from ...positive_unlabelled.pu_ensemble import PUEnsemble, choose_kernels
 from ...positive_unlabelled.pusvm import PUSVM
 from ...rows.grouped_folds import Split, kinds_of_groups, splits_counted_once, take_groups
 from ..splitters import PUKFold
@@ -51,15 +51,15 @@ Settings: TypeAlias = dict[str, Any]
 
 
 def tune_positive_unlabelled(
-    estimator: PUMachine, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
+    estimator: PUEstimator, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
 ) -> Plan:
     """Return the best of a grid by the score of held-out positive and unlabelled rows."""
     positive, classes = split_labels(y, estimator.pos_label)
     counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
-    prior = prior_of(clone(estimator), X, y, weight)[0]
+    prior = find_prior_for_fit(clone(estimator), X, y, weight)[0]
     labels = classes[positive.astype(np.intp)]
     is_matrix = estimator.kernel == "precomputed"
-    groups = None if is_matrix else search.groups_of(X, positive.astype(int) - 1)
+    groups = None if is_matrix else search.group_rows(X, positive.astype(int) - 1)
     groups = take_groups(groups, counted)
     of_groups = kinds_of_groups(positive[counted], groups)
     folds = max(0, min(_FOLDS, of_groups.sum(), (~of_groups).sum()))
@@ -102,7 +102,7 @@ def tune_positive_unlabelled(
 
 
 def _score_svm(
-    estimator: PUMachine,
+    estimator: PUEstimator,
     gammas: list[float],
     lams: FloatArray,
     sample: Sample,
@@ -152,7 +152,7 @@ class _FoldsOfWidth:
 
 
 def _list_kernels(
-    estimator: PUMachine, X: RowMatrix, weight: FloatArray | None
+    estimator: PUEstimator, X: RowMatrix, weight: FloatArray | None
 ) -> tuple[pd.DataFrame, list[Settings]]:
     """Return table and settings of kernels, starting with the one used without a search.
 
@@ -162,7 +162,7 @@ def _list_kernels(
     gammas = _list_gammas(estimator, X, weight)
     lines: list[Settings] = []
     settings: list[Settings] = []
-    for kernel in kernels_for(X[counted]):
+    for kernel in choose_kernels(X[counted]):
         for gamma in gammas if kernel == "rbf" else gammas[:1]:
             lines.append({"kernel": kernel, "gamma": gamma})
             changed = {"kernel": kernel} | ({"gamma": gamma} if gamma != gammas[0] else {})
@@ -184,7 +184,7 @@ def _find_better_kernel(scores: FloatArray, settings: list[Settings]) -> int:
 
 
 def _score_ensemble_settings(
-    estimator: PUMachine,
+    estimator: PUEstimator,
     settings: list[Settings],
     sample: Sample,
     splits: list[Split],
@@ -207,7 +207,7 @@ def _score_ensemble_settings(
 
 
 def _score_ensemble(
-    estimator: PUMachine,
+    estimator: PUEstimator,
     settings: Settings,
     sample: Sample,
     train: IntArray,
@@ -222,7 +222,7 @@ def _score_ensemble(
     return score(model, X[test], y[test], sample_weight=weigh(test))
 
 
-def _list_gammas(estimator: PUMachine, X: RowMatrix, weight: FloatArray | None) -> list[float]:
+def _list_gammas(estimator: PUEstimator, X: RowMatrix, weight: FloatArray | None) -> list[float]:
     """Return the widths, the given one first; just 0 for kernels without a width."""
     if not has_gamma("rbf" if estimator.kernel == "auto" else estimator.kernel):
         return [0.0]
@@ -261,7 +261,7 @@ def _choose_nearest_of_best(table: pd.DataFrame, given: int) -> int:
 def _make_plan(
     table: pd.DataFrame,
     settings: list[Settings],
-    estimator: PUMachine,
+    estimator: PUEstimator,
     prior: Prior,
     search: Search,
     best_kernel: int | None = None,
@@ -294,7 +294,7 @@ def _make_plan(
         model: PUSVM, X: MatrixLike, y: VectorLike, weight: VectorLike | None
     ) -> None:
         # The prior was estimated once; it need not be again.
-        fit_settings([model], X, y, weight, prior=prior)
+        fit_each_setting([model], X, y, weight, prior=prior)
 
     fit = fit_with_prior if isinstance(estimator, PUSVM) else None
     return Plan(settings[best], reason + search.early_end_note, table, curve, None, fit)

@@ -8,8 +8,18 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
-from ...baselines.methods import MAJORITY, ComparedMethod, beside, semi_supervised_methods
-from ...data.labels.semi_supervised import numbered_shares, places_of, read_ratio, read_semi_labels
+from ...baselines.methods import (
+    MAJORITY,
+    ComparedMethod,
+    methods_to_compare,
+    semi_supervised_methods,
+)
+from ...data.labels.semi_supervised import (
+    class_indices,
+    read_ratio,
+    read_semi_labels,
+    shares_by_code,
+)
 from ...rows.grouped_folds import count_once, kinds_of_groups, take_groups
 from ...semi_supervised.s3vm import S3VM
 from ..comparison.measured import MethodComparison
@@ -17,9 +27,9 @@ from ..comparison.run import (
     NO_CHANGE_EXPECTED,
     ComparedRows,
     Scores,
+    choose_rows,
     folds_in_words,
     run,
-    sample,
 )
 from ..splitters import LabeledKFold
 from ..tuning.search import Search
@@ -55,10 +65,10 @@ def compare(
     """Score ours and the baselines."""
     comparison = MethodComparison(model.task, f"{model.task.score} on held-out labelled rows")
     label, classes, _ = read_semi_labels(rows.y, model.unlabeled)
-    coded = places_of(label, len(classes)).astype(float)
+    coded = class_indices(label, len(classes)).astype(float)
     rows.find_groups(coded.astype(int))
     coded[coded < 0] = np.nan
-    kept, sample_note = sample(label != 0, _MAX_LABELLED_ROWS, "labelled", rng)
+    kept, sample_note = choose_rows(label != 0, _MAX_LABELLED_ROWS, "labelled", rng)
     labelled = kept[label[kept] != 0]
     of_groups = kinds_of_groups(coded[labelled].astype(int), take_groups(rows.groups, labelled))
     sizes = np.bincount(of_groups, minlength=len(classes))
@@ -85,12 +95,12 @@ def compare(
     held = np.where(has_single_label, np.nan, coded)
     splits = rows.splits(splitter, kept, held, np.isnan(held))
     if isinstance(getattr(model, "balance", None), Mapping):
-        balance = numbered_shares(model.balance, classes, np.arange(float(len(classes))))
+        balance = shares_by_code(model.balance, classes, np.arange(float(len(classes))))
         model = clone(model).set_params(balance=balance)
     ratio = getattr(model, "class_ratio", None)
     if ratio is not None and not isinstance(ratio, str):
         model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
-    methods = beside(model, semi_supervised_methods(rng.randint(2**31 - 1)))
+    methods = methods_to_compare(model, semi_supervised_methods(rng.randint(2**31 - 1)))
 
     def evaluate(
         method: ComparedMethod, fold: int, train: IntArray, test: IntArray

@@ -15,10 +15,10 @@ from ..._typing import FloatArray, IntArray, RowMatrix, VectorLike
 from ...data.labels.semi_supervised import read_semi_labels
 from ...kernels import Manifold, kind_of, make_kernel
 from ...kernels.base import MappedKernel
-from ...kernels.manifold import distinct_rows, graph_clustering, graph_laplacian, over_root
-from ...kernels.width import resolve_gamma, rule_for
+from ...kernels.manifold import distinct_rows, graph_clustering, graph_laplacian, solve_with_root
+from ...kernels.width import choose_gamma_rule, resolve_gamma
 from ...rows.grouped_folds import WholeGroups, count_once, kinds_of_groups, take_groups
-from ...semi_supervised.reading import follows_labels
+from ...semi_supervised.reading import uses_label_ratio
 from ...semi_supervised.s3vm import S3VM
 from ..tuning.search import Plan, Search
 from .tuning import CURVE, tune_semi_supervised
@@ -91,7 +91,7 @@ def choose_graph(
     )
     known = np.flatnonzero(np.abs(label) > 0)
     codes = np.where(np.abs(label) > 0, np.maximum(label, 0.0), -1.0).astype(int)
-    groups = search.groups_of(X, codes) if is_known else None
+    groups = search.group_rows(X, codes) if is_known else None
     sizes = np.unique(
         kinds_of_groups(codes[known], take_groups(groups, known)), return_counts=True
     )[1]
@@ -165,7 +165,7 @@ def _make_table(
     estimator: S3VM, graphs: list[Manifold], found: list[tuple[FloatArray, float]]
 ) -> pd.DataFrame:
     """Return a row for each kernel; ``probability`` that it beats the kernel as it is."""
-    first = {"machine": "S3VM", "gamma": np.nan, "C": estimator.C, "C_star": estimator.C_star}
+    first = {"model": "S3VM", "gamma": np.nan, "C": estimator.C, "C_star": estimator.C_star}
     kernels = [str(kernel) for kernel in (estimator.kernel, *graphs)]
     table = pd.DataFrame([{**first, "kernel": kernel} for kernel in kernels])
     names = ["accuracy", "disagreement", "score", "probability"]
@@ -224,7 +224,7 @@ class _Trial:
         self.once = count_once(np.arange(len(labelled)), np.zeros(len(own)), groups)
         self.free = label == 0
         self.balance = estimator.balance
-        if follows_labels(self.balance):  # of all labels: it is not what is compared
+        if uses_label_ratio(self.balance):  # of all labels: it is not what is compared
             shares = counts / counts.sum()
             self.balance = dict(zip(classes.tolist(), shares.tolist(), strict=True))
 
@@ -278,7 +278,7 @@ def deformed_values(values: FloatArray, X: RowMatrix, graph: Manifold) -> FloatA
     smooth = laplacian @ values
     inner = r * (laplacian @ smooth.T)
     inner[np.diag_indices_from(inner)] += 1.0
-    taken = over_root(inner, np.sqrt(r) * smooth)
+    taken = solve_with_root(inner, np.sqrt(r) * smooth)
     deformed = values - taken.T @ taken
     size = np.mean(np.diag(deformed)) - (deformed.mean() if graph.scaling == "local" else 0.0)
     deformed *= graph.share / size
@@ -288,7 +288,7 @@ def deformed_values(values: FloatArray, X: RowMatrix, graph: Manifold) -> FloatA
 
 
 def _resolve_gamma(estimator: S3VM, X: RowMatrix) -> float:
-    return resolve_gamma(rule_for(kind_of(estimator.kernel), estimator.gamma), X, None)
+    return resolve_gamma(choose_gamma_rule(kind_of(estimator.kernel), estimator.gamma), X, None)
 
 
 def _read_labels(estimator: S3VM, y: VectorLike, weight: FloatArray | None) -> FloatArray:

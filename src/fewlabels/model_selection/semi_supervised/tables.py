@@ -12,9 +12,9 @@ from scipy.stats import norm
 from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ...calibration.fit_curves import curve_of_labels, curves_of_classes
 from ...class_prior import ClassRatio, label_shift
-from ...class_prior.frequent_class import is_skewed, shares_by_frequent_class
-from ...data.labels.semi_supervised import places_of, read_semi_labels
-from ...data.units import is_feature_table, why_feature_table
+from ...class_prior.frequent_class import estimate_from_frequent_class, is_skewed
+from ...data.labels.semi_supervised import class_indices, read_semi_labels
+from ...data.units import explain_feature_table, is_feature_table
 from ...kernels import Manifold
 from ...kernels.width import resolve_gamma
 from ...rows.grouped_folds import (
@@ -23,7 +23,7 @@ from ...rows.grouped_folds import (
     splits_counted_once,
     take_groups,
 )
-from ...semi_supervised.reading import follows_labels
+from ...semi_supervised.reading import uses_label_ratio
 from ...semi_supervised.s3vm import S3VM
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows
@@ -54,13 +54,13 @@ _MIN_EQUAL_LABELS = 4
 # How a candidate is trained.
 _LABELS_ONLY = "labels alone"
 _WITH_UNLABELLED = "with unlabelled rows"
-CURVE = SearchCurve("C_star", "accuracy", ["machine", "kernel"], "Held-out labelled rows")
+CURVE = SearchCurve("C_star", "accuracy", ["model", "kernel"], "Held-out labelled rows")
 
 
 class _Candidate(NamedTuple):
     """A row of the table, and the parameters that it means."""
 
-    machine: str
+    model: str
     kernel: str
     parameters: dict[str, Any]
 
@@ -86,9 +86,9 @@ def tune_table(
     is taken if held-out labels say so clearly.
     """
     label, classes, _ = read_semi_labels(y, estimator.unlabeled)
-    place = places_of(label, len(classes))
+    place = class_indices(label, len(classes))
     counted = np.ones(len(label), bool) if weight is None else weight > 0
-    known, groups = np.flatnonzero(counted & (place >= 0)), search.groups_of(X, place)
+    known, groups = np.flatnonzero(counted & (place >= 0)), search.group_rows(X, place)
     of_groups = kinds_of_groups(place[known], take_groups(groups, known))
     sizes = np.bincount(of_groups, minlength=len(classes))
     free = counted & (place < 0)
@@ -101,7 +101,7 @@ def tune_table(
         if not free.any():
             why = "all rows are labelled"
         reason = (
-            f"{why_feature_table(X)}, and {why}, so the default for such tables is "
+            f"{explain_feature_table(X)}, and {why}, so the default for such tables is "
             f"used: a kernel of trees, trained on the labelled rows only.{about_ratio}"
         )
         return Plan(first, reason, _make_table(candidates[:1]).assign(accuracy=np.nan), CURVE)
@@ -130,7 +130,7 @@ def _find_ratio(
     is_even = (
         sizes.min() >= _MIN_EQUAL_LABELS and np.ptp(sizes) <= _MAX_SHARE_OF_EQUAL * sizes.max()
     )
-    if not is_given and not follows_labels(estimator.balance):
+    if not is_given and not uses_label_ratio(estimator.balance):
         return None, ""
     if not is_given and is_skewed(sizes):
         return _ratio_of_skewed(X, y, estimator.unlabeled, search)
@@ -162,7 +162,7 @@ def _ratio_of_skewed(
 ) -> tuple[ClassRatio | None, str]:
     """Return the ratio and words on it if nearly all labels are of one class and look unlike."""
     label, classes, _ = read_semi_labels(y, unlabeled)
-    found = shares_by_frequent_class(X, places_of(label, len(classes)), search.seed)
+    found = estimate_from_frequent_class(X, class_indices(label, len(classes)), search.seed)
     if found is None:
         return None, ""
     ratio = ClassRatio(classes, found.shares, found.intervals, 0.9, found.replicates)
@@ -176,7 +176,7 @@ def _ratio_of_skewed(
 def _make_candidates(estimator: S3VM, has_ratio: bool) -> list[_Candidate]:
     """Return the candidates, the default for tables first."""
     ratio, own = {}, {}
-    if follows_labels(estimator.balance):
+    if uses_label_ratio(estimator.balance):
         own = {"balance": False}
         if has_ratio and estimator.class_ratio is None:
             ratio = {"class_ratio": "estimate"}
@@ -215,7 +215,7 @@ class _Trial:
         groups: IntArray | None,
     ) -> None:
         self.estimator, self.X, self.place, self.weight = estimator, X, place, weight
-        self.columns = why_feature_table(X)
+        self.columns = explain_feature_table(X)
         self.search, self.ratio, self.sizes = search, ratio, sizes
         counted = np.ones(len(place), bool) if weight is None else weight > 0
         self.known = np.flatnonzero(counted & (place >= 0))
@@ -274,7 +274,7 @@ class _Trial:
         parameters.setdefault("gamma", self.gamma)
         if isinstance(self.estimator.balance, str):  # judged once, by all labels
             parameters.setdefault("balance", True)
-        if candidate.machine == _LABELS_ONLY:
+        if candidate.model == _LABELS_ONLY:
             parameters["class_ratio"] = None  # the threshold follows from all folds
         else:
             used = np.concatenate([used, self.free])
@@ -298,7 +298,7 @@ class _Trial:
         own, several = self.place[self.known], held.ndim == 3
         mask = np.isfinite(held if not several else held[:, :, 0])
         offset = 0.0
-        if self.ratio is not None and candidate.machine == _LABELS_ONLY and mask.any():
+        if self.ratio is not None and candidate.model == _LABELS_ONLY and mask.any():
             fold, row = np.nonzero(mask)
             scores, free = held[fold, row], np.concatenate(of_free)
             unlabeled, ones = (free, np.ones(len(free))), np.ones(len(row)) * len(own) / len(row)
@@ -318,7 +318,7 @@ class _Trial:
 def _make_table(candidates: list[_Candidate]) -> pd.DataFrame:
     table = pd.DataFrame(
         {
-            "machine": one.machine,
+            "model": one.model,
             "kernel": one.kernel,
             "C": one.parameters.get("C", 10.0),
             "C_star": one.parameters.get("C_star", 5.0),
@@ -373,7 +373,7 @@ def _make_plan(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
     if best:
         reason = (
             f"{trial.columns}. Held-out accuracy of the {chosen.kernel} kernel "
-            f"{chosen.machine} is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
+            f"{chosen.model} is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
             f"{table['gain_error'][best]:.3f} above the default for such tables, over {over}."
         )
     else:
@@ -393,12 +393,12 @@ def _make_plan(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
 
 def _measure_gain(candidates: list[_Candidate], trial: _Trial, best: int) -> UnlabeledRows | None:
     """Return the gain from unlabelled rows for the chosen candidate, used or not."""
-    if candidates[best].machine == _WITH_UNLABELLED:
+    if candidates[best].model == _WITH_UNLABELLED:
         twin = _without_unlabelled(candidates[best])
         same = [
             k
             for k, one in enumerate(candidates)
-            if one.machine == _LABELS_ONLY
+            if one.model == _LABELS_ONLY
             and one.kernel == twin.kernel
             and one.parameters.get("C") == twin.parameters.get("C")
         ]
@@ -410,13 +410,13 @@ def _measure_gain(candidates: list[_Candidate], trial: _Trial, best: int) -> Unl
         same = [
             k
             for k, one in enumerate(candidates)
-            if one.machine == _WITH_UNLABELLED and one.kernel == candidates[best].kernel
+            if one.model == _WITH_UNLABELLED and one.kernel == candidates[best].kernel
         ]
         pair = same[0] if same else 1, best
     gain, error = _compare_accuracy(trial, *pair)
     if not gain == gain:  # NaN
         return None
-    used = candidates[best].machine == _WITH_UNLABELLED
+    used = candidates[best].model == _WITH_UNLABELLED
     return UnlabeledRows(
         gain, gain - _HALF_WIDTH_IN_ERRORS * error, gain + _HALF_WIDTH_IN_ERRORS * error, used
     )

@@ -15,11 +15,11 @@ from sklearn.base import clone
 from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ..._util.threads import resolve_n_jobs
 from ...class_prior import label_shift
-from ...class_prior.contradiction import judge_labels
-from ...data.labels.semi_supervised import numbered_shares, places_of, read_semi_labels
+from ...class_prior.contradiction import compare_label_ratio
+from ...data.labels.semi_supervised import class_indices, read_semi_labels, shares_by_code
 from ...kernels import centered, kind_of, make_kernel
-from ...kernels.rows import shift_of
-from ...kernels.width import resolve_gamma, rule_for
+from ...kernels.rows import find_shift
+from ...kernels.width import choose_gamma_rule, resolve_gamma
 from ...rows.grouped_folds import (
     count_once,
     kinds_of_groups,
@@ -27,7 +27,7 @@ from ...rows.grouped_folds import (
     take_groups,
 )
 from ...semi_supervised.s3vm import S3VM
-from ...solvers.whole import gram_over
+from ...solvers.whole import make_training_gram
 from ..positive_unlabelled.search import has_gamma
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows
@@ -51,7 +51,7 @@ _HALF_WIDTH_IN_ERRORS = norm.ppf(0.975)
 _WIDTH_FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0)
 _SOFTER_FACTOR = 0.02
 _LABELS_ONLY = "SVM, labels only"
-CURVE = SearchCurve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
+CURVE = SearchCurve("gamma", "accuracy", ["model", "kernel", "C_star"], "Held-out labelled rows")
 
 
 # A row of the table of candidates.
@@ -63,11 +63,11 @@ def tune_semi_supervised(
 ) -> Plan:
     """Return the best of a grid if it is better than the given settings beyond chance."""
     label, classes, _ = read_semi_labels(y, estimator.unlabeled)
-    coded = places_of(label, len(classes)).astype(float)
+    coded = class_indices(label, len(classes)).astype(float)
     coded[coded < 0] = np.nan
     counted = np.ones(len(label), bool) if weight is None else weight > 0
     codes = np.where(np.isnan(coded), -1, coded).astype(int)
-    groups = None if estimator.kernel == "precomputed" else search.groups_of(X, codes)
+    groups = None if estimator.kernel == "precomputed" else search.group_rows(X, codes)
     known = np.flatnonzero(counted & (codes >= 0))
     of_groups = kinds_of_groups(codes[known], take_groups(groups, known))
     sizes = np.bincount(of_groups, minlength=len(classes))
@@ -91,7 +91,7 @@ def tune_semi_supervised(
             CURVE,
         )
     if isinstance(estimator.balance, Mapping):
-        balance = numbered_shares(estimator.balance, classes, np.arange(float(len(classes))))
+        balance = shares_by_code(estimator.balance, classes, np.arange(float(len(classes))))
         estimator = clone(estimator).set_params(balance=balance)
     if estimator.class_ratio is not None:  # estimated once, from all labels
         found = label_shift(
@@ -107,10 +107,10 @@ def tune_semi_supervised(
     elif isinstance(estimator.balance, str):  # judged once, by all labels
         settings: dict[str, Any] = {"balance": True}
         if estimator.kernel != "precomputed":
-            place, mass = places_of(label, len(classes)), np.ones(len(label))
+            place, mass = class_indices(label, len(classes)), np.ones(len(label))
             mass = mass if weight is None else np.asarray(weight, dtype=float)
             rows = sp.csr_array(X)[counted] if sp.issparse(X) else np.asarray(X)[counted]
-            judged = judge_labels(rows, place[counted], mass[counted], classes, search.seed)
+            judged = compare_label_ratio(rows, place[counted], mass[counted], classes, search.seed)
             settings |= {"class_ratio": judged.shares} if judged.is_contradicted else {}
         estimator = clone(estimator).set_params(**settings)
     folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
@@ -125,7 +125,7 @@ def tune_semi_supervised(
     if common.any() and not search.is_over():
         # Once more with the unlabelled rows speaking softly, at the best width.
         hits = np.nansum(trial.right[:, common], axis=(1, 2))
-        hits[[candidate["machine"] == _LABELS_ONLY for candidate in candidates]] = -1
+        hits[[candidate["model"] == _LABELS_ONLY for candidate in candidates]] = -1
         softer = dict(candidates[int(np.argmax(hits))])
         softer["C_star"] *= _SOFTER_FACTOR
         trial.run([softer])
@@ -140,13 +140,13 @@ def _make_candidates(estimator: S3VM, X: RowMatrix, weight: FloatArray | None) -
     counted = slice(None) if weight is None else weight > 0
     widths = [np.nan]
     if has_gamma(kernel):
-        gamma = rule_for(kind_of(kernel), estimator.gamma)
+        gamma = choose_gamma_rule(kind_of(kernel), estimator.gamma)
         width = resolve_gamma(gamma, X[counted], None if weight is None else weight[counted])
         widths = [factor * width for factor in _WIDTH_FACTORS]
     shown = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")
     kinds = [(shown, width) for width in widths] + [("linear", np.nan)] * (kernel == "rbf")
     return [
-        {"machine": model, "kernel": kind, "gamma": width, "C": C, "C_star": price}
+        {"model": model, "kernel": kind, "gamma": width, "C": C, "C_star": price}
         for model, price in (("S3VM", C_star), (_LABELS_ONLY, np.nan))
         for kind, width in kinds
     ]
@@ -155,8 +155,8 @@ def _make_candidates(estimator: S3VM, X: RowMatrix, weight: FloatArray | None) -
 def _changed_settings(candidate: Candidate, first: Candidate) -> dict[str, Any]:
     """Return the parameters to set, without those that are as given."""
     names = ("kernel",) if candidate["kernel"] != first["kernel"] else ("gamma",)
-    names += ("C_star",) * (candidate["machine"] != _LABELS_ONLY)
-    alone = {"C_star": 0.0, "balance": False} if candidate["machine"] == _LABELS_ONLY else {}
+    names += ("C_star",) * (candidate["model"] != _LABELS_ONLY)
+    alone = {"C_star": 0.0, "balance": False} if candidate["model"] == _LABELS_ONLY else {}
     return alone | {
         name: candidate[name]
         for name in names
@@ -258,7 +258,7 @@ class _CandidateModels:
         self, candidate: Candidate, train: IntArray, test: IntArray, search: Search
     ) -> tuple[FloatArray, bool] | None:
         """Return held-out predictions and whether the fit converged; None if the time is over."""
-        if candidate["machine"] == _LABELS_ONLY:
+        if candidate["model"] == _LABELS_ONLY:
             train = train[~np.isnan(self.coded[self.rows[train]])]
         key = _kernel_key(candidate)
         if key not in self.values:
@@ -290,8 +290,8 @@ class _CandidateModels:
         X = self.X[self.rows]
         kind = model.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
         kernel = make_kernel(kind, candidate["gamma"], model.degree, model.coef0, X)
-        shift = shift_of(kernel, X)
-        gram = gram_over(kernel, centered(X, shift), resolve_n_jobs(model.n_jobs))
+        shift = find_shift(kernel, X)
+        gram = make_training_gram(kernel, centered(X, shift), resolve_n_jobs(model.n_jobs))
         values = gram.block(np.arange(n))
         search.kernel_values += gram.n_values
         return values
@@ -365,8 +365,8 @@ def _measure_gain(
     table: pd.DataFrame, per_row: FloatArray, compared: IntArray, share: FloatArray, best: int
 ) -> UnlabeledRows | None:
     """Return the gain from unlabelled rows: the choice against its kernel, or the best other."""
-    used, accuracy = table["machine"][best] != _LABELS_ONLY, table["accuracy"][compared]
-    others = accuracy[(table["machine"][compared] == _LABELS_ONLY) == used]
+    used, accuracy = table["model"][best] != _LABELS_ONLY, table["accuracy"][compared]
+    others = accuracy[(table["model"][compared] == _LABELS_ONLY) == used]
     if others.empty:
         return None
     keys = [_kernel_key(table.loc[k]) for k in others.index]

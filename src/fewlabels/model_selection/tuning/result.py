@@ -9,7 +9,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from ..._util.extras import require
-from ...base.kernel_estimator import KernelMachine
+from ...base.kernel_estimator import KernelEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -185,7 +185,7 @@ class TuningResult:
         return ax
 
 
-def trim_of(model: KernelMachine) -> float:
+def left_out_share(model: KernelEstimator) -> float:
     """Return the share of the rows that ``tune`` left out of a model's training, if it did."""
     found = getattr(model, "tuning_", None)
     return 0.0 if found is None else found.trim

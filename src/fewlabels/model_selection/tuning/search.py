@@ -29,9 +29,9 @@ from ..._typing import (
 )
 from ..._util.extras import require
 from ..._util.threads import n_workers, run_in_order
-from ..._util.warn import kept, warn
-from ...base.kernel_estimator import KernelMachine
-from ...rows.grouped_folds import groups_of
+from ..._util.warn import collect_warnings, warn
+from ...base.kernel_estimator import KernelEstimator
+from ...rows.grouped_folds import group_rows
 from .result import SearchCurve, UnlabeledRows
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ SETTINGS_KEPT = "The given settings are kept:"
 
 
 Result = TypeVar("Result")
-Estimator = TypeVar("Estimator", bound=KernelMachine)
+Estimator = TypeVar("Estimator", bound=KernelEstimator)
 
 
 class Plan(NamedTuple):
@@ -78,7 +78,7 @@ class Search:
         self.longest = 0.0  # seconds of one thing that was done
         self.expected = 0.0  # seconds that a fit of all rows takes, where that is known
         # Seconds until all is done, where so many fits have to come after the search.
-        self.seconds_in_all: float | None = None
+        self.total_seconds: float | None = None
         self.fits_to_come = 1
         self.is_graph_allowed = True
         self.groups: VectorLike | None = (
@@ -107,18 +107,18 @@ class Search:
 
     def _is_needed(self) -> bool:
         """Return whether all the time left is needed for the fits that have to come."""
-        if self.seconds_in_all is None:
+        if self.total_seconds is None:
             return False
-        return self.seconds + (1 + self.fits_to_come) * self.longest >= self.seconds_in_all
+        return self.seconds + (1 + self.fits_to_come) * self.longest >= self.total_seconds
 
     def is_time_for(self, fits: int, seconds: float) -> bool:
         """Return whether so many more fits as long as the longest end within some seconds.
 
         Time is left for the fits that have to come.
         """
-        if self.seconds_in_all is not None:
+        if self.total_seconds is not None:
             to_come = (1 + self.fits_to_come) * self.longest
-            seconds = min(seconds, self.seconds_in_all - to_come)
+            seconds = min(seconds, self.total_seconds - to_come)
         return self.seconds + fits * self.longest <= seconds
 
     def _is_spent(self, more: float = 0.0) -> bool:
@@ -141,9 +141,9 @@ class Search:
             finally:
                 self.advance_bar = None
 
-    def groups_of(self, X: RowMatrix, codes: IntArray | None) -> IntArray | None:
+    def group_rows(self, X: RowMatrix, codes: IntArray | None) -> IntArray | None:
         """Return the groups of rows X; ``codes`` are of classes, -1 for rows without a label."""
-        return groups_of(X, codes, self.groups)
+        return group_rows(X, codes, self.groups)
 
     def note_duration(self, seconds: float) -> None:
         """Note how long one thing took."""
@@ -223,7 +223,7 @@ class Search:
         self.note_duration(time.perf_counter() - since)
         return model
 
-    def count(self, model: KernelMachine) -> int:
+    def count(self, model: KernelEstimator) -> int:
         """Add the cost of a fitted model; its kernel values are returned."""
         values = kernel_values(model)
         self.fits += 1
@@ -250,7 +250,7 @@ def _make_progress_bar() -> Progress:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Return a context without warnings about candidates, whose table has convergence."""
-    with kept() as told:
+    with collect_warnings() as told:
         yield
     for message, category in told:
         if not issubclass(category, ConvergenceWarning):
@@ -261,12 +261,12 @@ def _call_on_worker(
     search: Search, call: Callable[[Search], Result]
 ) -> tuple[Result, Search, list[tuple[str, type[Warning]]]]:
     """Return a call's result on a worker, the search with its cost, and warnings."""
-    with kept() as told:
+    with collect_warnings() as told:
         found = call(search)
     return found, search, told
 
 
-def kernel_values(model: KernelMachine) -> int:
+def kernel_values(model: KernelEstimator) -> int:
     """Return the kernel values that a fit evaluated, as far as its history has them."""
     entries = [entry for entry in model.history_ if "kernel_values" in entry]
     return int(entries[-1]["kernel_values"]) if entries else 0

@@ -15,7 +15,7 @@ from ..._util.messages import UserError, listing, ref
 from ..._util.threads import resolve_n_jobs
 from ...tables.folders import files_of_pattern, parquet_files
 from ...tables.formats.registry import tables, usual_extensions
-from ...tables.paths import resolved
+from ...tables.paths import resolve_path
 from ...tables.reading.read import cut_into_parts
 from ...tables.sources import InMemory, Source
 
@@ -50,7 +50,7 @@ def list_files(data: Source | InMemory) -> list[Source]:
                 f"Folder names in {path} define columns (key=value), which workers can't read; "
                 f"omit {ref('scheduler')} and {ref('workers')}."
             )
-    files = [replace(data, path=resolved(file)) for file in sorted(found)] or [data]
+    files = [replace(data, path=resolve_path(file)) for file in sorted(found)] or [data]
     others = [str(file) for file in files if not file.format.memory_factor]
     if others:
         known = [each for each in tables() if each.memory_factor]

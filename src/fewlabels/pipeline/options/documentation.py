@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, get_args
 
 from ..._util.messages import as_arguments
-from ..._util.option import Option, explained, options_of_schema
+from ..._util.option import Option, help_text, options_of_schema
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -89,7 +89,7 @@ def entries(schema: type[DataclassInstance]) -> str:
         default = fields[name].default
         shown = f'"{default}"' if isinstance(default, str) else repr(default)
         found.append(f"{name} : {accepted(option, fields[name].type)}, default={shown}")
-        text = as_arguments(explained(option))
+        text = as_arguments(help_text(option))
         found += textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(found)
 

@@ -24,7 +24,7 @@ from ..._util.option import (
     parameter,
 )
 from ...tables.reading.options import ClusterOptions, ReadingOptions
-from ...tasks import MACHINES, baselines
+from ...tasks import METHODS, baselines
 
 # Seconds for a whole fit, the report included.
 DEFAULT_BUDGET = 20.0
@@ -195,7 +195,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
         f"Several classes: s3vm. Baselines: {', '.join(baselines())}.",
         MODEL,
         metavar="NAME",
-        choices=tuple(MACHINES),
+        choices=tuple(METHODS),
         accepts="str",
         unset=f"svdd-ensemble, or svdd with {ref('clean', True)}; pu-ensemble if quick, else "
         "pusvm; s3vm",

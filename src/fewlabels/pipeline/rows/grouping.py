@@ -11,8 +11,8 @@ from ..._typing import IntArray, RowMatrix
 from ..._util.messages import plural, quoted, ref
 from ...base.task import Task
 from ...rows.near_copies import near_copies
-from ...rows.repeats import Groups, joined_groups, labels_agree, repeated_rows
-from ...tables.columns.column import blank, is_number, numbers, text
+from ...rows.repeats import Groups, join_groups, labels_agree, repeated_rows
+from ...tables.columns.column import are_blank, is_number, numbers, text
 from ...tables.columns.profile import MANY_CATEGORIES, is_identifier_name
 from ...tables.columns.target import Roles
 from ...tables.reading.training import TableRows, TrainingFile
@@ -77,7 +77,7 @@ def find_groups(file: TrainingFile, found: TableRows, X: RowMatrix, task: Task) 
     if near is not None:
         parts.append(near)
         notes.append(_of_near_copies(near, copies, codes))
-    groups = joined_groups(parts)
+    groups = join_groups(parts)
     if groups is None or groups.max() == len(groups) - 1:
         return Grouping(None, notes)
     return Grouping(groups, notes)
@@ -111,7 +111,7 @@ def _groups_of_values(table: pa.Table, name: str) -> Groups:
     """Return numbers of the values of a column; each blank cell is its own."""
     cells = text(table.column(name))
     groups = np.unique(np.asarray(cells, dtype=object).astype(str), return_inverse=True)[1].ravel()
-    gaps = np.flatnonzero(blank(cells))
+    gaps = np.flatnonzero(are_blank(cells))
     groups[gaps] = groups.max(initial=0) + 1 + np.arange(len(gaps))
     return np.unique(groups, return_inverse=True)[1].ravel()
 

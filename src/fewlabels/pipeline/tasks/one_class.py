@@ -44,8 +44,8 @@ _MAX_COUNTED_ROWS = 20_000
 def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
     """Select every row, or only rows of the normal class."""
     if file.labels is None:
-        return rows_of.every_row(file.n_rows)
-    return rows_of.normal_rows(file.labels, options.normal)
+        return rows_of.choose_all_rows(file.n_rows)
+    return rows_of.choose_normal_rows(file.labels, options.normal)
 
 
 def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:

@@ -42,7 +42,7 @@ _MAX_FIT_SHARE = 0.1
 
 def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
     """Select the rows of the positive class, and all others."""
-    return rows_of.positive_rows(file.labels, options.positive)
+    return rows_of.choose_positive_rows(file.labels, options.positive)
 
 
 def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:

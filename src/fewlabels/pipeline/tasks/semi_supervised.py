@@ -12,7 +12,7 @@ from ..._util.messages import UserError, listing, quoted, ref
 from ...positive_unlabelled.task import POSITIVE_UNLABELLED
 from ...semi_supervised.task import SEMI_SUPERVISED
 from ...tables.columns import target as rows_of
-from ...tables.columns.column import number_text
+from ...tables.columns.column import format_number
 from ...tables.columns.target import Roles
 from ...tables.reading.training import TrainingFile
 from ..answers import Answer, ClassAnswer
@@ -39,7 +39,9 @@ _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 
 def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
     """Select the rows of every class, and all others."""
-    return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, POSITIVE_UNLABELLED.usual))
+    return rows_of.choose_class_rows(
+        file.labels, _FOR_POSITIVES.get(machine, POSITIVE_UNLABELLED.usual)
+    )
 
 
 def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
@@ -67,7 +69,7 @@ def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) 
 
 def _name(key: object) -> str:
     """Return a class as the table's text has it."""
-    return number_text(key) if isinstance(key, float) else str(key)
+    return format_number(key) if isinstance(key, float) else str(key)
 
 
 def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:

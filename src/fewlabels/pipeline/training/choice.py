@@ -13,8 +13,8 @@ from ..._util.option import refuse_unknown
 from ...base.task import Task
 from ...kernels.operators import row_keys
 from ...tables.answers.file import read_answers
-from ...tables.columns.target import Labels, greater_value, refuse_misspelt
-from ...tasks import MACHINES, TASKS, list_methods_for, list_methods_with, machine_class, task_of
+from ...tables.columns.target import Labels, find_greater_value, refuse_misspelt
+from ...tasks import METHODS, TASKS, estimator_class, list_methods_for, list_methods_with, task_of
 from ..options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
 from ..tasks import Choice
 from ..tasks.one_class import FEWEST
@@ -157,7 +157,9 @@ def choose_method(
         why = f"without {ref('target')}, all rows count as one class"
     else:
         refuse_misspelt(labels)
-        task = next((task for task in TASKS if task.suits(labels.counts, labels.n_blank)), None)
+        task = next(
+            (task for task in TASKS if task.is_suitable(labels.counts, labels.n_blank)), None
+        )
         if task is None:
             raise _no_task_error(labels)
         why = _describe_labels(labels)
@@ -175,7 +177,7 @@ def _no_task_error(labels: Labels) -> UserError:
     blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
     advice = TOO_MANY if labels.n_blank and len(labels.names) > 2 else ONE_OF_MANY
     if len(labels.names) == 2:
-        greater = greater_value(labels)
+        greater = find_greater_value(labels)
         other = f"{ref('positive', some='VALUE')} if the other value"
         if greater is not None:
             other = f"{ref('machine', 'pusvm')} if {quoted(labels.names[1 - greater])}"
@@ -199,12 +201,12 @@ def _describe_labels(labels: Labels) -> str:
 
 def keeps_rows(choice: Choice, asked: bool | None) -> bool:
     """Return whether the model will hold its training rows."""
-    if asked and not hasattr(machine_class(choice.machine), "partial_fit"):
+    if asked and not hasattr(estimator_class(choice.machine), "partial_fit"):
         raise UserError(
             f"{ref('rows', True)} stores rows for 'fewlabels update', which can't update "
             f"{choice.machine} models; omit the option."
         )
-    return MACHINES[choice.machine].keeps_rows if asked is None else asked
+    return METHODS[choice.machine].keeps_rows if asked is None else asked
 
 
 def collect_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -223,7 +225,7 @@ def collect_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str,
             f"the model is {choice.machine} ({choice.why}); omit the option or pass another "
             "kernel."
         )
-    method = MACHINES[choice.machine]
+    method = METHODS[choice.machine]
     if method.is_baseline:
         parameters["method"] = choice.machine
     if method.probability is not None:
@@ -272,7 +274,7 @@ def with_target_fpr(
         return parameters, []
     parameters, notes = dict(parameters), []
     asked = parameters.pop("target_fpr", None)
-    has_own = machine_class(machine).has_own_threshold
+    has_own = estimator_class(machine).has_own_threshold
     if asked == "none" and not has_own:
         raise UserError(
             f"{ref('target_fpr', 'none')} needs a model with its own threshold, and {machine} has "
@@ -284,7 +286,7 @@ def with_target_fpr(
     if has_own and n_different is not None and n_different < n_rows:
         counted, rows = n_different, "different rows"
     if asked is None and counted + 1 < 1 / TARGET_FPR:
-        if MACHINES[machine].is_baseline:
+        if METHODS[machine].is_baseline:
             raise UserError(
                 f"{n_rows} rows are too few to calibrate a false alarm rate of "
                 f"{100 * TARGET_FPR:g} %, which {machine} needs; pass "
@@ -310,14 +312,14 @@ def with_target_fpr(
 class SearchPlan(NamedTuple):
     """Seconds for the choice of settings (0: none is made, and why not).
 
-    ``seconds_in_all`` are for the fit and the probabilities too; a fit of all rows is ``expected``
+    ``total_seconds`` are for the fit and the probabilities too; a fit of all rows is ``expected``
     to take so many. ``contaminated``: whether rows of
     one class may hold others; ``settings`` that follow from it where none are chosen.
     """
 
     seconds: float
     why_not: str = ""
-    seconds_in_all: float | None = None
+    total_seconds: float | None = None
     contaminated: bool = True
     settings: dict[str, Any] = {}  # noqa: RUF012
     expected: float = 0.0
@@ -331,7 +333,7 @@ def plan_search(choice: Choice, options: FitOptions) -> SearchPlan:
             f"{ref('clean', True)} is for one-class models, but the model is {machine}; omit the "
             "option."
         )
-    if MACHINES[machine].is_baseline:
+    if METHODS[machine].is_baseline:
         if clean:
             raise UserError(
                 f"{ref('clean', True)} affects the choice of settings, and {machine} has none; "

@@ -13,8 +13,8 @@ from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref, template
 from ...tables.columns.schema import Schema
 from ...tables.columns.target import Roles
-from ...tables.reading.training import TrainingFile, rows_for
-from ...tasks import MACHINES, list_methods_with, machine_class, task_of
+from ...tables.reading.training import TrainingFile, select_encoder_rows
+from ...tasks import METHODS, estimator_class, list_methods_with, task_of
 from ..observer import Observer, capture_warnings
 from ..options.fit import FitOptions
 from ..tasks import Choice, finite
@@ -61,7 +61,7 @@ def compare(
     prepared, classes = training.prepared, training.prepared.roles.facts.get("classes")
     title = f"comparing with other methods, at most {seconds:.0f} s"
     try:
-        with capture_warnings() as messages, observer.handed_over(title) as bar:
+        with capture_warnings() as messages, observer.progress_bar(title) as bar:
             comparison = compare_with_baselines(
                 training.fitted.estimator,
                 prepared.X,
@@ -128,7 +128,7 @@ def encode_other_rows(
     if not others.size:
         return None, []
     try:
-        return encoder.transform(rows_for(file, schema, others)[0]), []
+        return encoder.transform(select_encoder_rows(file, schema, others)[0]), []
     except UserError as error:
         return None, [
             f"rows of other classes not used for the comparison: {template(error).rstrip('.')}"
@@ -177,13 +177,13 @@ def fallback_note(kept: str, method: ComparedMethod) -> str:
         for name, value in method.settings.items()
         if name != "gamma" and isinstance(value, str | int | float)
     )
-    updates = "" if MACHINES[method.machine].keeps_rows else "; it can't be updated"
+    updates = "" if METHODS[method.machine].keeps_rows else "; it can't be updated"
     return f"{ref('machine', method.machine)}{settings} fits {title}{updates} ({kept})"
 
 
 def _method_title(method: ComparedMethod) -> str:
     """Return what a method that can be delivered is called."""
-    return method.title or MACHINES[method.machine].title
+    return method.title or METHODS[method.machine].title
 
 
 def switch_method(
@@ -208,11 +208,11 @@ def switch_method(
         for k, v in options.parameters.items()
         if k in ("prior", "target_fpr") and name in list_methods_with(k)
     }
-    run.observer.step(f"fitting {title}, which {is_better}")
+    run.observer.report_stage(f"fitting {title}, which {is_better}")
     try:
         settings, _ = collect_parameters(choice, {**method.settings, **given})
         settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
-        machine = machine_class(name)(**settings)
+        machine = estimator_class(name)(**settings)
         search = SearchPlan(0.0, "defaults")
         fitted = fit_estimator(
             machine,
@@ -239,24 +239,24 @@ def _facts(
 ) -> tuple[dict[str, Any], str, bool]:
     """Return scores of both methods with the interval, why, and whether it is clear."""
     ours = comparison.table["name"][comparison.table["ours"]].iloc[0]
-    beside = comparison.led_by(method)
+    beside = comparison.with_winner(method)
     line = beside.differences.set_index("name").loc[ours]
     score = float(comparison.table.set_index("name").loc[method.name, "score"])
     task = task_of(machine)
     of_other = score - float(line["difference"])
     than = "clearly better than" if line["clear"] else "higher than"
     interval = (
-        f"95 % CI of the difference {task.shown(float(line['low']))} to "
-        f"{task.shown(float(line['high']))}"
+        f"95 % CI of the difference {task.format_score(float(line['low']))} to "
+        f"{task.format_score(float(line['high']))}"
     )
     if not np.isfinite(line["high"] - line["low"]):
         interval = "on a single split"
     why = (
-        f"its held-out {task.score} is {than} {machine}'s ({task.shown(score)} vs "
-        f"{task.shown(of_other)}, {interval})"
+        f"its held-out {task.score} is {than} {machine}'s ({task.format_score(score)} vs "
+        f"{task.format_score(of_other)}, {interval})"
     )
     sentence = f"{_method_title(method)}, because {why}"
-    if MACHINES[machine].keeps_rows:
+    if METHODS[machine].keeps_rows:
         sentence += (
             f"; it can't be updated, and {ref('rows', True)} keeps the {machine}, which can"
         )

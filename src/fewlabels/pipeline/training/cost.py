@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ..._typing import FloatArray, IntArray, RowMatrix
 from ...base.task import Task
-from ...positive_unlabelled.base import prior_of
+from ...positive_unlabelled.base import find_prior_for_fit
 from ...tasks import task_of
 from .encoding import Encoded
 
@@ -158,7 +158,7 @@ def _time_prior(estimator: BaseEstimator, X: RowMatrix, y: IntArray) -> float:
     since = time.perf_counter()
     with warnings.catch_warnings(), contextlib.suppress(ValueError):
         warnings.simplefilter("ignore")
-        prior_of(clone(estimator), X[rows], y[rows])
+        find_prior_for_fit(clone(estimator), X[rows], y[rows])
     return (time.perf_counter() - since) * min(_MAX_ROWS_FOR_PRIOR, X.shape[0]) / len(rows)
 
 

@@ -12,9 +12,9 @@ from ..._util.messages import UserError, quoted, ref
 from ...tables.columns.schema import Schema
 from ...tables.columns.target import Roles
 from ...tables.encoding.fit import (
+    explain_common_unit,
     fit_encoder,
     text_encoders,
-    unit_of,
     weigh_by_labels,
     weigh_texts,
 )
@@ -67,7 +67,7 @@ def encode(
     rare = y is None if weigh_rare is None else weigh_rare
     if scale not in ("auto", True, False):
         raise UserError(f"scale={quoted(scale)} is not valid; pass 'auto', True or False.")
-    unit = unit_of(found.schema, found.rows) if scale == "auto" else None
+    unit = explain_common_unit(found.schema, found.rows) if scale == "auto" else None
     scale = unit is None if scale == "auto" else scale
     notes = (
         [
@@ -86,7 +86,7 @@ def encode(
     if weighing is None:
         return Encoded(file, found, encoder, X, schema, None, notes)
     if weighing.left_out:
-        file = replace(file, unhelpful=weighing.left_out)
+        file = replace(file, dropped_columns=weighing.left_out)
         found = file.choose(roles, missing, empty_rows, known)
         encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
     if weighing.ratio != 1.0:

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..._typing import FloatArray, IntArray, RowMatrix
-from ..._util.messages import ref, rendered
+from ..._util.messages import ref, render_all
 from ...class_prior.uncertainty import is_determined
-from ...tables.models.contents import no_signal
-from ...tables.models.files import describe
+from ...tables.models.contents import no_signal_headline
+from ...tables.models.files import describe_model
 from ...tasks import task_of
 from ..observer import Observer
 from ..options.fit import FitOptions
@@ -44,7 +44,7 @@ def describe_training(
     names = facts.get("classes")
     why = explain_settings(estimator, fitted.tuning, prepared.search, names)
     notes = prepared.notes + fitted.messages
-    if tests is not None and (tests.silences or tests.contradiction):
+    if tests is not None and (tests.has_no_signal or tests.contradiction):
         notes = [note for note in notes if not note.startswith("the class prior is ")]
     training = {
         "data": prepared.file.name,
@@ -78,8 +78,8 @@ def describe_training(
         for name, value in sorted(estimator.get_params().items())
         if value is None or isinstance(value, str | int | float | bool | BaseEstimator)
     }
-    training = rendered(drop_meaningless_figures(training), observer.words)
-    return describe(machine, parameters, prepared.schema, training)
+    training = render_all(drop_meaningless_figures(training), observer.words)
+    return describe_model(machine, parameters, prepared.schema, training)
 
 
 def collect_figures(
@@ -115,7 +115,7 @@ def _total(value: float | FloatArray | None, of: Callable[[FloatArray], float]) 
 
 def drop_meaningless_figures(training: dict[str, Any]) -> dict[str, Any]:
     """Drop the figures of a training that mean nothing where there is no signal."""
-    if no_signal(training) is None:
+    if no_signal_headline(training) is None:
         return training
     counted = {"unlabeled_predicted_positive", "unlabeled_predicted"} & training.keys()
     of_prior = ("prior", "prior_used", "prior_low", "prior_high")

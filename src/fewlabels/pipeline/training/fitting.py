@@ -138,7 +138,7 @@ def _tuned(
     from ...model_selection.tune import tune_within  # slow to import
 
     title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
-    with observer.handed_over(title) as bar:
+    with observer.progress_bar(title) as bar:
         estimator = tune_within(
             estimator,
             X,
@@ -147,7 +147,7 @@ def _tuned(
             contaminated=search.contaminated,
             random_state=seed,
             progress=bar,
-            seconds_in_all=search.seconds_in_all,
+            total_seconds=search.total_seconds,
             expected=search.expected,
             groups=groups,
         )
@@ -182,11 +182,11 @@ def _calibrate(
     """Have the map to probabilities made, which needs the training rows and is kept."""
     if not hasattr(estimator, "predict_proba"):
         return []
-    observer.step("calibrating probabilities")
+    observer.report_stage("calibrating probabilities")
     try:
         with capture_warnings() as messages:
             within = hasattr(estimator, "curve_within")
-            if within and (end.is_near or groups is not None):
+            if within and (end.has_end or groups is not None):
                 _, cut = estimator.curve_within(end.left(), groups)
                 seconds = 0.0 if budget is None else budget.seconds
                 messages.extend(describe_cut(what, seconds) for what in cut)

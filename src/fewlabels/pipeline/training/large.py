@@ -18,23 +18,23 @@ from sklearn.base import BaseEstimator, clone
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..._util.messages import ref
-from ...rows.files import heard_by
-from ...rows.shards import sampled
-from ...rows.validation import what_is_missing
-from ...tables.arrays import ArrayData, read_arrays, release, taken
-from ...tables.columns.column import blank, text
+from ...rows.files import on_pass
+from ...rows.shards import choose_rows
+from ...rows.validation import memory_requirement
+from ...tables.arrays import ArrayData, read_arrays, release_pages, take_rows
+from ...tables.columns.column import are_blank, text
 from ...tables.columns.tally import Tally
-from ...tables.columns.target import Roles, target_text
+from ...tables.columns.target import Roles, target_as_text
 from ...tables.folders import parquet_files
 from ...tables.formats.registry import is_compressed
-from ...tables.limits import free_memory, size_of, writing
+from ...tables.limits import free_memory, parse_size, report_full_disk
 from ...tables.names import value_key
 from ...tables.reading.chunks import iterate_chunks
 from ...tables.reading.read import iterate_tables
 from ...tables.scratch import temporary_folder
 from ...tables.sources import InMemory, Source
 from ...tables.stored import ArrayWriter, SparseWriter
-from ...tasks import MACHINES, machine_class, task_of
+from ...tasks import METHODS, estimator_class, task_of
 from ..observer import interruptible
 from ..options.fit import FitOptions
 from ..tasks.steps import steps_of
@@ -107,7 +107,7 @@ def exceeds_memory(data: Source | InMemory, options: FitOptions) -> bool:
     factor = data.format.memory_factor
     if beside or (data.format.is_table and factor is None):
         return False
-    allowed = 0.5 * free_memory() if options.memory is None else size_of(options.memory)
+    allowed = 0.5 * free_memory() if options.memory is None else parse_size(options.memory)
     if not data.format.is_table:
         return data.format.load().memory(data) > allowed
     assert isinstance(data, Source)  # rows in memory have no factor
@@ -192,17 +192,17 @@ class ArraySample:
         rng, data = np.random.default_rng(seed), source.content
         self._source, self._data, self.n_rows = source, data, data.X.shape[0]
         if target not in data.labels:
-            self._places = sampled(self.n_rows, _MAX_UNLABELLED_ROWS, rng)
+            self._places = choose_rows(self.n_rows, _MAX_UNLABELLED_ROWS, rng)
             return
         where, values = pd.factorize(np.asarray(data.labels[target]))
-        named = np.flatnonzero(~_find_unlabelled(target_text(values), mark))[:_MAX_LABELS]
+        named = np.flatnonzero(~_find_unlabelled(target_as_text(values), mark))[:_MAX_LABELS]
         groups = [(where == k, _MAX_ROWS_PER_LABEL) for k in named] + [
             (~np.isin(where, named), _MAX_UNLABELLED_ROWS)
         ]
         parts = []
         for among, size in groups:
             places = np.flatnonzero(among)
-            parts.append(places[sampled(len(places), size, rng)])
+            parts.append(places[choose_rows(len(places), size, rng)])
         self._places = np.sort(np.concatenate(parts))
 
     @property
@@ -212,7 +212,7 @@ class ArraySample:
     def rows(self) -> InMemory:
         data, places = self._data, self._places
         labels = {name: np.asarray(values)[places] for name, values in data.labels.items()}
-        X = taken(data.X, places)
+        X = take_rows(data.X, places)
         self._source.check_unchanged()
         return InMemory("matrix", ArrayData(X, labels, data.zero_based))
 
@@ -221,7 +221,7 @@ def _find_unlabelled(texts: ObjectArray, mark: str | None) -> BoolArray:
     """Find texts of a target that are blank, or the mark of unlabelled rows."""
     codes, found = pd.factorize(np.asarray(texts, dtype=object))
     marked = np.array([mark is not None and value_key(t) == value_key(mark) for t in found], bool)
-    return (blank(found) | marked)[codes]
+    return (are_blank(found) | marked)[codes]
 
 
 class StoredLabels:
@@ -277,8 +277,8 @@ def train_on_all(rows: AllRows, sample: RowSample, training: Training) -> Traini
     machine, estimator = training.prepared.choice.machine, clone(training.fitted.estimator)
     if "probability" in estimator.get_params():
         estimator.set_params(probability=None)
-    takes_files = MACHINES[machine].takes_files
-    missing = what_is_missing(estimator) if takes_files else "it trains on samples"
+    takes_files = METHODS[machine].takes_files
+    missing = memory_requirement(estimator) if takes_files else "it trains on samples"
     if missing:
         note = (
             f"{why}: {machine} was trained on {sample.size:,} random rows of {sample.n_rows:,} "
@@ -306,7 +306,7 @@ class _OnDisk:
         self.why = f"the {'table does' if data.format.is_table else 'rows do'} not fit in memory"
         if options.memory is not None:
             self.why += f" ({ref('memory', options.memory)})"
-        run.observer.step(f"drawing a sample of the rows, because {self.why}")
+        run.observer.report_stage(f"drawing a sample of the rows, because {self.why}")
         self._source = data
         if not data.format.is_table:
             self._source = InMemory("matrix", read_arrays(data, place=place))
@@ -333,14 +333,14 @@ class _OnDisk:
         observer, options = self.run.observer, self.options
         training, estimator, cost = self._limit_cost(training, estimator, n_rows)
         X, y = self._encode_all_rows(training.prepared, n_rows)
-        observer.step(f"training on all rows, on disk{cost}")
-        with heard_by(observer.passes):
+        observer.report_stage(f"training on all rows, on disk{cost}")
+        with on_pass(observer.passes):
             given, search = options.parameters, SearchPlan(0.0)
             fitted = fit_estimator(estimator, X, y, self.run, given=given, search=search)
         training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
         counts = None
         if y is not None:
-            observer.step("counting the classes of all rows")
+            observer.report_stage("counting the classes of all rows")
             counts = _count_all_answers(estimator, X, y, training.prepared.choice.machine)
         return training, X.shape[0], counts
 
@@ -355,11 +355,11 @@ class _OnDisk:
         prepared, facts = training.prepared, training.metadata["training"]
         if task_of(prepared.choice.machine).takes_labels:
             return training, estimator, ""
-        self.run.observer.step("estimating the cost of a fit to all rows")
+        self.run.observer.report_stage("estimating the cost of a fit to all rows")
         most = min(_LONG_FIT_SECONDS, self.options.time_budget or _LONG_FIT_SECONDS)
         cost = predict_cost(estimator, prepared.X, n_rows)
         if cost.seconds > most and training.fitted.tuning is not None:
-            plain = machine_class(prepared.choice.machine)(**prepared.settings)
+            plain = estimator_class(prepared.choice.machine)(**prepared.settings)
             plain.set_params(target_fpr=estimator.target_fpr)
             other = predict_cost(plain, prepared.X, n_rows)
             if other.seconds < 0.1 * cost.seconds:
@@ -384,7 +384,7 @@ class _OnDisk:
         options, observer, place = self.options, self.run.observer, self._place
         labels = StoredLabels()
         tally = Tally(prepared.file.path, options.missing == "skip", ref("missing", "skip"))
-        observer.step("encoding all rows into a temporary file")
+        observer.report_stage("encoding all rows into a temporary file")
         done, target, sample = 0, options.target, prepared.X
         is_sparse = sp.issparse(sample)  # as rows to predict will be
         dtype, width = _choose_dtype(sample), sample.shape[1]
@@ -393,7 +393,7 @@ class _OnDisk:
             per_row = 8 + 8 * sample.nnz / sample.shape[0]
         chunks = iterate_chunks(self._source, prepared.schema, tally, target=target)
         with (
-            writing(place, n_rows * per_row),
+            report_full_disk(place, n_rows * per_row),
             _open_writer(place / "all", width, dtype, is_sparse) as written,
             contextlib.closing(chunks),
         ):
@@ -412,11 +412,14 @@ class _OnDisk:
         keep, y = labels.roles(prepared, options)
         if keep.all():
             return X, y
-        with writing(place), _open_writer(place / "kept", width, dtype, is_sparse) as kept:
+        with (
+            report_full_disk(place),
+            _open_writer(place / "kept", width, dtype, is_sparse) as kept,
+        ):
             for start in range(0, X.shape[0], _ROWS_PER_PIECE):
                 part = slice(start, start + _ROWS_PER_PIECE)
                 kept.write(X[part][keep[part]])
-                release(X)
+                release_pages(X)
         shutil.rmtree(place / "all")
         return kept.mapped(), None if y is None else y[keep]
 
@@ -429,7 +432,7 @@ def _count_all_answers(
     for start in range(0, X.shape[0], _ROWS_PER_PREDICTION):
         part = slice(start, start + _ROWS_PER_PREDICTION)
         found = np.array(count_answers(estimator.predict(X[part]), y[part], machine))
-        release(X)
+        release_pages(X)
         width = max(total.shape[1], found.shape[1]) - np.array([total.shape[1], found.shape[1]])
         total = np.pad(total, ((0, 0), (0, width[0]))) + np.pad(found, ((0, 0), (0, width[1])))
     return total

@@ -68,7 +68,7 @@ class _OnCluster:
         self.file, self.options, self.run = files[0].whole, options, run
         self._client, self._parts = client, split_files(files, client)
         on = plural(len(files), "file")
-        run.observer.step(f"drawing a sample of the rows {on}")
+        run.observer.report_stage(f"drawing a sample of the rows {on}")
         if len(self._parts) > len(files):
             on += f" in {len(self._parts)} parts"
         self.why = f"the table is {on} on {plural(len(client.nthreads()), 'worker')}"
@@ -110,7 +110,7 @@ class _OnCluster:
         parts = [encode(file, *how, meaning) for file in self._parts]
         kind = getattr(machines, f"Dask{type(estimator).__name__}")
         machine = kind(**estimator.get_params(deep=False), client=self._client)
-        self.run.observer.step("training on all rows on the cluster")
+        self.run.observer.report_stage("training on all rows on the cluster")
         fitted = fit_estimator(
             machine,
             [X for X, _ in parts],

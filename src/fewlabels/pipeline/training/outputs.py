@@ -56,12 +56,12 @@ def expected_rates(training: Training) -> dict[str, dict[str, float | None]]:
     tests = training.tests
     held = tests and tests.held
     classes = training.metadata["training"].get("classes")
-    if tests is None or not held or not classes or tests.silences:
+    if tests is None or not held or not classes or tests.has_no_signal:
         return {}
-    from ...report.semi_supervised import rates_of  # slow to import
+    from ...report.semi_supervised import estimate_rates  # slow to import
 
     shares, y = tests.shares, training.prepared.found.y
-    found, _ = rates_of(held, y, classes, training.comparison, shares)
+    found, _ = estimate_rates(held, y, classes, training.comparison, shares)
     return rates_by_term(found)
 
 

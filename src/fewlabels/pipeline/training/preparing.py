@@ -13,10 +13,10 @@ from ..._typing import RowMatrix
 from ..._util.messages import UserError, listing, ref
 from ...rows.repeats import Groups
 from ...tables.columns.schema import Schema
-from ...tables.columns.target import Roles
+from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TableRows, TrainingFile, read_training
 from ...tables.sources import InMemory, Source
-from ...tasks import added_columns, machine_class, task_of
+from ...tasks import added_columns, estimator_class, task_of
 from ..options.fit import TARGET_FPR, FitOptions
 from ..rows.grouping import find_groups, one_of_each, with_identifier
 from ..tasks import Choice
@@ -66,7 +66,7 @@ class Prepared:
 
     file: TrainingFile
     choice: Choice
-    roles: Roles
+    roles: RowSelection
     found: TableRows
     encoder: TransformerMixin
     X: RowMatrix
@@ -159,7 +159,7 @@ class _Plan(NamedTuple):
     settings: dict[str, Any]
     search: SearchPlan
     keeps_rows: bool
-    roles: Roles
+    roles: RowSelection
     notes: list[str]
 
 
@@ -181,7 +181,7 @@ def _make_plan(file: TrainingFile, options: FitOptions, seconds: float) -> _Plan
 
 def _limit_rows(
     file: TrainingFile, planned: _Plan, read: float, budget: Budget
-) -> tuple[TrainingFile, Roles]:
+) -> tuple[TrainingFile, RowSelection]:
     """Limit the rows of a file to as many as can be encoded in time."""
     roles, content = planned.roles, file.content
     width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
@@ -204,7 +204,7 @@ def _with_cost(
     """Return the plan and what it costs: a quicker plan where an ensemble takes long."""
 
     def measure(plan: _Plan) -> CostModel | None:
-        machine = machine_class(plan.choice.machine)(**plan.settings)
+        machine = estimator_class(plan.choice.machine)(**plan.settings)
         return estimate_cost(machine, encoded.X, encoded.found.y, budget.for_fits())
 
     found, n_rows = measure(planned), encoded.X.shape[0]

@@ -32,7 +32,7 @@ from .result import Training
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...model_selection.one_class.anomalies import Trial
+    from ...model_selection.one_class.anomalies import AnomalyTrial
     from ...model_selection.permutation import PermutationTest
     from ...model_selection.positive_unlabelled.random_labels import LabelledAtRandomTest
     from ...report.evidence.testing import Tests
@@ -62,24 +62,24 @@ def test_model(
     ``before`` are the ``Tests`` of another model of these rows. The test whether labels are random
     doesn't depend on the model, so it isn't made again.
     """
-    from ...report.evidence.apart import SEPARATE, columns_apart  # slow to import
+    from ...report.evidence.apart import SEPARATE, find_separating_columns  # slow to import
     from ...report.evidence.class_shares import class_shares
-    from ...report.evidence.testing import labels_test, tested
+    from ...report.evidence.testing import check_labels, run_tests
     from ...rows.grouped_folds import count_once
 
     deadline = budget.test()
-    tests, cut = tested(fitted.estimator, X, y, deadline, fitted.seconds, groups), deadline.cut
+    tests, cut = run_tests(fitted.estimator, X, y, deadline, fitted.seconds, groups), deadline.cut
     once = slice(None) if groups is None else count_once(np.arange(len(y)), y, groups)
     if fitted.estimator.task.has_prior and tests.signal and tests.signal.found:
         known = before is not None and (before.labels, before.labels_untested)
         if not known or not any(known):
             deadline = budget.test_labels()
-            known = labels_test(fitted.estimator, X[once], y[once], deadline)
+            known = check_labels(fitted.estimator, X[once], y[once], deadline)
             cut = cut + deadline.cut
         tests = tests._replace(labels=known[0], labels_untested=known[1])
     if tests.contradiction and tests.signal.area >= SEPARATE and rows is not None:
-        tests = tests._replace(apart=columns_apart(rows, y == 1))
-    if not fitted.estimator.task.has_prior and not tests.silences:
+        tests = tests._replace(apart=find_separating_columns(rows, y == 1))
+    if not fitted.estimator.task.has_prior and not tests.has_no_signal:
         deadline = budget.test_labels()
         tests = tests._replace(shares=class_shares(fitted.estimator, X[once], y[once], deadline))
         cut = cut + deadline.cut
@@ -96,39 +96,50 @@ def compare_labelled(
 
     Propensities allow for that, so a model with these isn't tested.
     """
-    from ...report.evidence.unlike import unlike_positives, unlike_rest  # slow to import
+    from ...report.evidence.unlike import (  # slow to import
+        find_covariate_shift,
+        find_shift_of_positives,
+    )
 
     found, y, deadline = prepared.found, prepared.found.y, budget.test_labels()
-    if y is None or tests.silences or getattr(estimator, "propensity_weights_", None) is not None:
+    if (
+        y is None
+        or tests.has_no_signal
+        or getattr(estimator, "propensity_weights_", None) is not None
+    ):
         return tests, []
     if tests.shares is None:
         dates = found.schema.names("date")
-        return tests._replace(unlike=unlike_positives(found.rows, y, dates)), []
+        return tests._replace(unlike=find_shift_of_positives(found.rows, y, dates)), []
     draws = tests.shares.draws
-    unlike = unlike_rest(found.rows, prepared.X, y, draws, deadline)
+    unlike = find_covariate_shift(found.rows, prepared.X, y, draws, deadline)
     shares = tests.shares
-    if unlike is not None and unlike.is_unlike:  # and then the rows don't show the ratio
+    if unlike is not None and unlike.is_significant:  # and then the rows don't show the ratio
         shares = shares._replace(at_random=1.0)
     notes = [describe_cut(what, budget.seconds) for what in deadline.cut]
     return tests._replace(unlike=unlike, shares=shares), notes
 
 
 def unlike_facts(tests: Tests | None, facts: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what a model keeps of ``Unlike``, with a caution if labelled rows are so.
+    """Return what a model keeps of ``CovariateShift``, with a caution if labelled rows are so.
 
     Columns that contradict the prior have a caution already.
     """
     if tests is None or tests.unlike is None:
         return None
     unlike = tests.unlike
-    kept = {"area": float(unlike.area), "column": unlike.column, "unlike": bool(unlike.is_unlike)}
-    if not unlike.is_unlike or tests.apart:
+    kept = {
+        "area": float(unlike.area),
+        "column": unlike.column,
+        "unlike": bool(unlike.is_significant),
+    }
+    if not unlike.is_significant or tests.apart:
         return kept
     column, area = quoted(unlike.column), f"ROC AUC {unlike.area:.2f}"
     how = f"the columns separate them ({area})"
     if unlike.column:
         how = f"the columns separate them ({area}), {column} best"
-    if unlike.is_alone and unlike.column:
+    if unlike.is_one_column and unlike.column:
         how = f"column {column} alone separates them ({area})"
     if "classes" not in facts:
         how += ", as no hidden positives explain"
@@ -224,7 +235,7 @@ def _signal_facts(tests: Tests, facts: dict[str, Any]) -> dict[str, Any] | None:
             f", unless more than {100 * signal.up_to:.0f} % of the unlabelled rows are "
             f"{quoted(facts['positive'])} too"
         )
-    if tests.silences:
+    if tests.has_no_signal:
         kept["headline"] = (
             f"No signal: the features do not separate held-out {one} from {other} better than "
             f"chance{unless} ({area}), so no share, precision, ranking or probability is given; "
@@ -299,7 +310,11 @@ def use_anomalies(
     none = prepared, fitted, None
     if not budget.seconds or not find_other_rows(prepared.file, prepared.roles).size:
         return none
-    from ...model_selection.one_class.anomalies import Trial, fit_with, try_anomalies
+    from ...model_selection.one_class.anomalies import (
+        AnomalyTrial,
+        fit_with_anomalies,
+        try_anomalies,
+    )
 
     if fixed and not fitted.estimator.takes_anomalies:
         return none
@@ -307,7 +322,7 @@ def use_anomalies(
     known, _ = encode_other_rows(*parts)
     if known is None:
         return none
-    observer.step("testing whether rows of other values help as confirmed anomalies")
+    observer.report_stage("testing whether rows of other values help as confirmed anomalies")
     try:
         trial = try_anomalies(
             fitted.estimator,
@@ -319,10 +334,10 @@ def use_anomalies(
         )
         if trial.is_used:
             since = time.perf_counter()
-            estimator = fit_with(trial.estimator, prepared.X, known)
+            estimator = fit_with_anomalies(trial.estimator, prepared.X, known)
             seconds = time.perf_counter() - since
     except KeyboardInterrupt:
-        trial = Trial(why_not="Ctrl-C ended the test whether they help")
+        trial = AnomalyTrial(why_not="Ctrl-C ended the test whether they help")
     fitted.messages.append(_trial_words(trial, known.shape[0]))
     facts = _trial_facts(trial, known.shape[0])
     if not trial.is_used:
@@ -342,7 +357,7 @@ def explain_anomalies_used(training: Training) -> str:
     return f"{name} is kept because it uses confirmed anomalies" if used else ""
 
 
-def _trial_words(trial: Trial, n_known: int) -> str:
+def _trial_words(trial: AnomalyTrial, n_known: int) -> str:
     """Return what the user should know of a trial, in one sentence."""
     rows = f"{n_known} rows of other values are"
     if trial.estimator is None:
@@ -368,7 +383,7 @@ def _trial_words(trial: Trial, n_known: int) -> str:
     )
 
 
-def _trial_facts(trial: Trial, n_known: int) -> dict[str, Any]:
+def _trial_facts(trial: AnomalyTrial, n_known: int) -> dict[str, Any]:
     """Return what a model file keeps of a trial, plain values only."""
     numbers = {"auc": trial.auc, "without": trial.without, "low": trial.low, "high": trial.high}
     numbers["classifier"] = trial.of_classifier

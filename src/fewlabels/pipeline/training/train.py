@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..._typing import PathLike, TableLike
-from ...tables.given import source_of
-from ...tables.models.contents import no_signal
+from ...tables.given import make_source
+from ...tables.models.contents import no_signal_headline
 from ...tables.models.files import save_model
 from ...tables.sources import InMemory, Source, input_format
-from ...tasks import machine_class
+from ...tasks import estimator_class
 from ..cluster.files import list_files
 from ..observer import Observer, interruptible
 from ..options.fit import FitOptions
@@ -91,7 +91,7 @@ def train(
         switch=switch,
     )
     asked = parse_options({"target": target, **options})
-    return learn(source_of(data, **asked.reading), asked, run)
+    return learn(make_source(data, **asked.reading), asked, run)
 
 
 def learn(source: Source | InMemory, options: FitOptions, run: Run) -> Training:
@@ -145,7 +145,7 @@ def _learn_in_memory(
     source: Source | InMemory, options: FitOptions, run: Run, budget: Budget
 ) -> Training:
     """Learn from a table in memory: prepare, fit and test, then compare with other methods."""
-    run.observer.step("reading")
+    run.observer.report_stage("reading")
     prepared = prepare(source, options, budget)
     spent = {"seconds": budget.seconds, "reading": budget.used}
     kept = explain_keeping(options, prepared.choice.machine, run.switch)
@@ -162,10 +162,13 @@ def _learn_in_memory(
 
 def _fitted(prepared: Prepared, options: FitOptions, run: Run, budget: Budget) -> Fitted:
     """Fit the prepared model with the settings that are found in time."""
-    machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
+    machine, search = (
+        estimator_class(prepared.choice.machine)(**prepared.settings),
+        prepared.search,
+    )
     if search.seconds:
         search = search._replace(
-            seconds=budget.to_choose(), seconds_in_all=budget.to_fit(), expected=prepared.expected
+            seconds=budget.to_choose(), total_seconds=budget.to_fit(), expected=prepared.expected
         )
     propensity = None
     notes: list[str] = []
@@ -197,7 +200,7 @@ def _with_comparison(training: Training, options: FitOptions, kept: str, run: Ru
         if budget.is_compared and not budget.is_expired:
             note = no_time_note(seconds, fitted.seconds)
             facts["notes"].append(run.observer.words(note))
-    elif seconds and (options.baselines or no_signal(facts) is None):
+    elif seconds and (options.baselines or no_signal_headline(facts) is None):
         training = _compare(training, seconds, run.observer)
         training = _switch_if_better(training, options, kept, run)
         training.metadata["training"]["budget"] |= {"comparing": budget.used - since}
@@ -242,7 +245,7 @@ def train_file(
     started = time.perf_counter() if started is None else started
     observer = observer or Observer()
     asked = parse_options(options)  # what is wrong with these is said first
-    source = source_of(data, **asked.reading)
+    source = make_source(data, **asked.reading)
     _check_readable(source, asked)
     check_model_output(model, force, inputs=[source])
     if report is not None:
@@ -259,7 +262,7 @@ def train_file(
     facts = training.metadata["training"]
     if report is not None:
         since = time.perf_counter()
-        observer.step("writing the report")
+        observer.report_stage("writing the report")
         write_training_report(training, report, observer, model_path=model, command=command)
         facts["budget"]["reporting"] = time.perf_counter() - since
     else:
@@ -289,7 +292,7 @@ def _make_training(
     if y is None:
         prepared, fitted, known = use_anomalies(prepared, fitted, options, budget, observer)
     else:
-        observer.step("testing the model against chance")
+        observer.report_stage("testing the model against chance")
         about = dict(rows=prepared.found.rows, groups=prepared.groups, before=before)
         tests, messages = test_model(fitted, prepared.X, y, budget, **about)
         tests, more = compare_labelled(tests, fitted.estimator, prepared, budget)
@@ -329,7 +332,7 @@ def _switch_if_better(training: Training, options: FitOptions, kept: str, run: R
         instead = fallback_note(kept, method) if kept else instead
         facts["baselines"]["instead"] = observer.words(instead)
         return training
-    comparison = comparison.led_by(method)
+    comparison = comparison.with_winner(method)
     delivered = _make_training(
         found.prepared, found.fitted, options, training.budget, observer, training.tests
     )

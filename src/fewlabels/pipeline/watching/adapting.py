@@ -19,9 +19,9 @@ from ..._util.messages import UserError, ref
 from ...monitoring import Monitor
 from ...monitoring.ranks import uniform_numbers
 from ...tables.columns.schema import Schema
-from ...tables.columns.tally import Unseen
-from ...tables.encoding.fit import learn_categories, own_categories
-from ...tables.models.files import model_bytes, model_of
+from ...tables.columns.tally import UnknownValues
+from ...tables.encoding.fit import encoded_categories, learn_categories
+from ...tables.models.files import load_model_bytes, model_bytes
 from ..updating import no_rows_message
 
 # Share of the rows of an epoch that calibrate the next one.
@@ -74,8 +74,8 @@ class Follower:
         machine = self.pipeline[-1]
         if len(new):
             frame = monitor.kept_rows.assemble([rows[k] for k in new])
-            encoder, not_own = self.pipeline[0], Unseen()
-            not_own.add(frame, own_categories(encoder, self.schema))
+            encoder, not_own = self.pipeline[0], UnknownValues()
+            not_own.add(frame, encoded_categories(encoder, self.schema))
             learn_categories(encoder, self.schema, not_own.counts)
             machine.partial_fit(self.pipeline[:-1].transform(frame))
             n_over = machine.training_rows_.X.shape[0] - self.window
@@ -96,7 +96,7 @@ class Follower:
 
 def load_adapted(content: bytes) -> tuple[Pipeline, dict[str, Any]]:
     """Load the pipeline and metadata from a model file's bytes."""
-    pipeline, _, metadata = model_of(content, "The adapted model")
+    pipeline, _, metadata = load_model_bytes(content, "The adapted model")
     return pipeline, metadata
 
 

@@ -17,7 +17,7 @@ from ..._typing import BoolArray, PathLike
 from ..._util.messages import UserError
 from ...monitoring.monitor import Update
 from ...tables.atomic import replacing
-from ...tables.paths import resolved
+from ...tables.paths import resolve_path
 from .state import State
 
 
@@ -34,7 +34,7 @@ class JsonLines:
             stdout: Any = sys.stdout  # which may be replaced, without a buffer
             self._file: BinaryIO = getattr(stdout, "buffer", stdout)
             return
-        self._name = str(resolved(path))
+        self._name = str(resolve_path(path))
         known, length = state.read_value("output", [None, None])
         try:
             self._file = open(path, "ab")

@@ -14,7 +14,7 @@ from ..._typing import BoolArray, PathLike
 from ..._util.messages import UserError, ref
 from ...tables.columns.schema import IMPUTE, Schema
 from ...tables.columns.tally import Tally
-from ...tables.given import source_of
+from ...tables.given import make_source
 from ...tables.reading.chunks import Chunk, iterate_chunks
 from ...tables.scratch import temporary_folder
 from .state import WatchProgress
@@ -54,8 +54,8 @@ def unread_rows(
 
 
 def _chunks(path: PathLike, schema: Schema, size: int, reading: dict[str, Any]) -> Iterator[Chunk]:
-    source = source_of(path, **reading)
-    source.look.grows = True  # rows are added to files that are watched
+    source = make_source(path, **reading)
+    source.first_look.grows = True  # rows are added to files that are watched
     tally = Tally(source, skip_missing=schema.missing != IMPUTE)
     for chunk in iterate_chunks(source, schema, tally, size):
         tally.check()
@@ -90,7 +90,7 @@ def batches_of_stream(
                     continue
             path = Path(folder) / f"standard-input.{form}"
             path.write_bytes(b"".join([header or b"", *block]))
-            source = source_of(path, **reading)
+            source = make_source(path, **reading)
             tally = Tally("standard input", skip_missing=schema.missing != IMPUTE)
             if form != "jsonl" and "sep" not in reading:
                 reading = reading | {"sep": source.dialect.sep}

@@ -19,7 +19,7 @@ from pandas.util import hash_pandas_object
 from ..._typing import BoolArray, FloatArray, PathLike
 from ..._util.messages import UserError, ref
 from ...monitoring import Monitor
-from ...monitoring.kept_rows import Kept
+from ...monitoring.kept_rows import RetainedRow
 from ...monitoring.monitor import Update
 from ...tables.steady import Identity, identity_if_any
 
@@ -184,12 +184,12 @@ class State:
                 "SELECT score FROM reference ORDER BY k",
             )
         )
-        recent: list[Kept] = []
-        earlier: list[Kept] = []
+        recent: list[RetainedRow] = []
+        earlier: list[RetainedRow] = []
         query = "SELECT place, key, cells, score, p_value FROM kept ORDER BY place, key"
         for place, key, cells, score, p_value in self._base.execute(query):
             number = key if key >= 0 else None
-            row = Kept(number, tuple(json.loads(cells)), score, p_value)
+            row = RetainedRow(number, tuple(json.loads(cells)), score, p_value)
             (recent if place < 0 else earlier).append(row)
         contents = recent, earlier, self.read_value("rows left"), self.read_value("columns")
         self._check_own(self._own)

@@ -19,9 +19,9 @@ from ...monitoring.monitor import Update
 from ...monitoring.scores import why_uncalibrated
 from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Tally
-from ...tables.given import source_of
+from ...tables.given import make_source
 from ...tables.models.files import ModelFile, read_model
-from ...tables.paths import resolved
+from ...tables.paths import resolve_path
 from ...tables.reading.chunks import Chunk, iterate_chunks
 from ..observer import Observer
 from ..options.fit import check
@@ -63,7 +63,7 @@ class Calibration(NamedTuple):
         import pandas as pd
 
         target = self.target
-        source = source_of(self.path, **self.reading)
+        source = make_source(self.path, **self.reading)
         tally, frames, labels = Tally(source, skip_missing=True), [], []
         for chunk in iterate_chunks(source, schema, tally, None, target, target is not None):
             frames.append(chunk.rows)
@@ -376,7 +376,7 @@ def watch(
             watching.accept()
         with closing(JsonLines(output, kept)) as lines:
             for file in files:
-                source = _STDIN if str(file) == _STDIN else str(resolved(file))
+                source = _STDIN if str(file) == _STDIN else str(resolve_path(file))
                 counted = kept.progress_of(source)
                 if source == _STDIN:
                     skip = counted.rows if replay else 0

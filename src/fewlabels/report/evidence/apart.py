@@ -27,7 +27,7 @@ _FOLDS = 3
 _BLANK = -1e30
 
 
-def columns_apart(rows: InputRows, labelled: BoolArray) -> list[str]:
+def find_separating_columns(rows: InputRows, labelled: BoolArray) -> list[str]:
     """Return the one or two columns that separate labelled from unlabelled rows by themselves.
 
     Parameters

@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 
 from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.deadline import Deadline
-from ...class_prior.class_ratio import estimated_shares
-from ...class_prior.contradiction import probability_at_random, smeared_shares
-from ...class_prior.frequent_class import is_skewed, shares_by_frequent_class
-from ...class_prior.labelled_rows import errors_apart
+from ...class_prior.class_ratio import estimate_shares
+from ...class_prior.contradiction import draw_wide_shares, probability_at_random
+from ...class_prior.frequent_class import estimate_from_frequent_class, is_skewed
+from ...class_prior.labelled_rows import measure_separation
 
 # An estimate from fewer labels of a class is arbitrary.
 _MIN_LABELS_PER_CLASS = 4
@@ -106,9 +106,9 @@ def class_shares(
         deadline.cut.append(_NO_TIME)
         return ClassShares(counts, uniform_draws, probability_at_random(counts, uniform_draws))
     X, y = X[rows], y[rows]
-    apart = errors_apart(X, y)
+    apart = measure_separation(X, y)
     from_frequent_class = (
-        shares_by_frequent_class(X, y, deadline=deadline) if n_classes == 2 else None
+        estimate_from_frequent_class(X, y, deadline=deadline) if n_classes == 2 else None
     )
     if from_frequent_class is not None:
         draws = from_frequent_class.replicates
@@ -118,12 +118,12 @@ def class_shares(
         draws = uniform_draws
     else:
         try:
-            *_, replicates = estimated_shares(
+            *_, replicates = estimate_shares(
                 X, y, np.ones(len(rows)), np.arange(n_classes), n_bootstrap=_BOOTSTRAP_SAMPLES
             )
         except ValueError:  # the labelled rows of a class are copies of one row
             return from_labels
-        draws = smeared_shares(counts, replicates)
+        draws = draw_wide_shares(counts, replicates)
     return ClassShares(counts, draws, probability_at_random(counts, draws, apart))
 
 

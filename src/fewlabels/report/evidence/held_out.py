@@ -123,7 +123,7 @@ def _cross_fit(
     groups: IntArray | None = None,
 ) -> HeldOutScores:
     end = Deadline(_time_limit(deadline))
-    if deadline.is_near and max(_FREE_SECONDS, end.left()) < _COST_OF_PART * seconds:
+    if deadline.has_end and max(_FREE_SECONDS, end.left()) < _COST_OF_PART * seconds:
         deadline.cut.append("no held-out predictions")
         return _no_scores("there was no time to train a model without them.")
     # Decisions are all that is needed: baselines need not fit their probabilities.

@@ -7,8 +7,13 @@ from scipy.special import ndtr, xlogy
 from scipy.stats import beta
 
 from ..._typing import FloatArray
-from ...class_prior.uncertainty import prior_at
-from ...metrics.intervals import CONFIDENCE, counted_interval, cross_fitted, cross_fitted_interval
+from ...class_prior.uncertainty import interpolate_prior
+from ...metrics.intervals import (
+    CONFIDENCE,
+    counted_interval,
+    cross_fitted_interval,
+    effective_counts,
+)
 
 __all__ = [
     "PrecisionAndRecall",
@@ -67,13 +72,13 @@ def estimate_precision_and_recall(
     the shares among these very rows, and chance among few rows widens them.
     """
     rng = np.random.default_rng(seed)
-    counted, n = cross_fitted(n_found, n_hidden)
+    counted, n = effective_counts(n_found, n_hidden)
     normal, recall_noise = rng.standard_normal((2, _DRAWS))
     recall_noise = _PRIOR_AND_RECALL * normal + np.sqrt(1.0 - _PRIOR_AND_RECALL**2) * recall_noise
     recall = beta.ppf(ndtr(recall_noise), counted + 0.5, n - counted + 0.5)
     share = np.full(_DRAWS, prior)
     if quantiles is not None:
-        share = prior_at(ndtr(normal), quantiles)
+        share = interpolate_prior(ndtr(normal), quantiles)
     positives = np.maximum(1, np.round(share * n_unlabelled).astype(int))
     fewest = np.maximum(0, positives - (n_unlabelled - marked))
     most = np.minimum(marked, positives)

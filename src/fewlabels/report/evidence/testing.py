@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from ..._typing import IntArray, RowMatrix
 from ..._util.deadline import Deadline
 from ...kernels.operators import row_keys
-from ...model_selection.comparison.run import sample
+from ...model_selection.comparison.run import choose_rows
 from ...model_selection.permutation import NO_SIGNAL, PermutationTest, permutation_test
 from ...model_selection.positive_unlabelled.random_labels import (
     LabelledAtRandomTest,
@@ -20,7 +20,7 @@ from ..fit import HeldOutScores
 from .class_shares import ClassShares
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
-from .unlike import Unlike
+from .unlike import CovariateShift
 
 # Labelled rows that take part, and unlabelled rows that models of several classes score.
 _MAX_LABELLED = 1500
@@ -48,10 +48,10 @@ class Tests(NamedTuple):
     ``signal`` is a ``PermutationTest``, or None, and ``reason`` says why. ``contradiction`` is how
     many held-out labelled rows lie above the threshold, of how many, where an estimated prior
     contradicts them. ``held`` are the ``HeldOutScores``, if they are of all rows. ``labels`` is a
-    ``LabelledAtRandomTest``, or None, and then ``labels_untested`` may say why; ``labels_test``
+    ``LabelledAtRandomTest``, or None, and then ``labels_untested`` may say why; ``check_labels``
     makes both. ``apart`` are one or two columns that separate labelled from unlabelled rows, where
     the prior contradicts the labels. ``shares`` are ``ClassShares``, or None, and ``unlike`` is an
-    ``Unlike``, or None where labelled rows weren't compared with the rest.
+    ``CovariateShift``, or None where labelled rows weren't compared with the rest.
     """
 
     signal: PermutationTest | None = None
@@ -62,15 +62,15 @@ class Tests(NamedTuple):
     labels_untested: str = ""
     apart: tuple[str, ...] | list[str] = ()
     shares: ClassShares | None = None
-    unlike: Unlike | None = None
+    unlike: CovariateShift | None = None
 
     @property
-    def silences(self) -> bool:
+    def has_no_signal(self) -> bool:
         """Return whether the report must not say anything about rows."""
         return self.signal is not None and self.signal.outcome == NO_SIGNAL
 
 
-def tested(
+def run_tests(
     estimator: BaseEstimator,
     X: RowMatrix,
     y: IntArray,
@@ -87,7 +87,7 @@ def tested(
     task = estimator.task
     labelled = task.is_known(y)
     n_labels = len(count_once(np.flatnonzero(labelled), labelled, groups))
-    kept, _ = sample(labelled, _MAX_LABELLED, "labelled", np.random.RandomState(0))
+    kept, _ = choose_rows(labelled, _MAX_LABELLED, "labelled", np.random.RandomState(0))
     is_sample = len(kept) < len(y)
     if is_sample:
         X, y, groups = X[kept], y[kept], take_groups(groups, kept)
@@ -123,7 +123,7 @@ def tested(
     return Tests(signal, contradiction, all_held)
 
 
-def labels_test(
+def check_labels(
     estimator: BaseEstimator, X: RowMatrix, y: IntArray, deadline: Deadline
 ) -> tuple[LabelledAtRandomTest | None, str]:
     """Test whether labels are a random sample, or return None and why that wasn't tested.

@@ -19,7 +19,7 @@ from scipy.stats import binom, ks_2samp
 
 from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.deadline import Deadline
-from ...class_prior.labelled_rows import distinct_rows, looks_labelled
+from ...class_prior.labelled_rows import choose_distinct_rows, score_as_labelled
 from ..fit import InputRows
 
 # ROC AUC from which labelled rows are unlike the rest.
@@ -62,7 +62,7 @@ _MAX_RANGE = 3.0
 _NO_TIME = "no comparison of the labelled rows with the others"
 
 
-class Unlike(NamedTuple):
+class CovariateShift(NamedTuple):
     """Difference between labelled and unlabelled rows.
 
     Attributes
@@ -71,21 +71,21 @@ class Unlike(NamedTuple):
         ROC AUC of labelled against unlabelled rows: a low quantile over the class shares.
     column : str
         The column that separates them best; "" for none.
-    is_alone : bool
+    is_one_column : bool
         Whether it does so alone.
-    is_unlike : bool
+    is_significant : bool
         Whether the labelled rows are unlike the rest.
     """
 
     area: float
     column: str
-    is_alone: bool
-    is_unlike: bool
+    is_one_column: bool
+    is_significant: bool
 
 
-def unlike_rest(
+def find_covariate_shift(
     rows: InputRows, X: RowMatrix, y: IntArray, draws: FloatArray, deadline: Deadline
-) -> Unlike | None:
+) -> CovariateShift | None:
     """Compare the labelled rows of classes with the unlabelled ones (y = -1).
 
     Parameters
@@ -103,10 +103,10 @@ def unlike_rest(
 
     Returns
     -------
-    Unlike or None
+    CovariateShift or None
         None with few labelled or unlabelled rows, or without time.
     """
-    row_ids = distinct_rows(X, y, _MAX_LABELLED, _MAX_UNLABELLED)
+    row_ids = choose_distinct_rows(X, y, _MAX_LABELLED, _MAX_UNLABELLED)
     y_kept = y[row_ids]
     n_labelled = int(np.sum(y_kept >= 0))
     if n_labelled < _MIN_LABELLED or len(row_ids) < 2 * n_labelled:
@@ -115,18 +115,22 @@ def unlike_rest(
     if deadline.left() < seconds > _FREE_SECONDS or len(row_ids) * X.shape[1] > _MAX_NUMBERS:
         deadline.cut.append(_NO_TIME)
         return None
-    forest_area = _weighted_auc(looks_labelled(X[row_ids], y_kept), y_kept, draws)
+    forest_area = _weighted_auc(score_as_labelled(X[row_ids], y_kept), y_kept, draws)
     best, column = 0.0, ""
     for name, values in _iterate_columns(rows, row_ids):
         area = _weighted_auc(_score_column(values, y_kept), y_kept, draws)
         if area > best:
             best, column = area, name
     area = max(forest_area, best)
-    is_unlike = area >= max(_MIN_AREA, 0.5 + _MIN_STANDARD_ERRORS * _standard_error(y_kept, draws))
-    return Unlike(area, column, best >= area - _ALONE_MARGIN, is_unlike)
+    is_significant = area >= max(
+        _MIN_AREA, 0.5 + _MIN_STANDARD_ERRORS * _standard_error(y_kept, draws)
+    )
+    return CovariateShift(area, column, best >= area - _ALONE_MARGIN, is_significant)
 
 
-def unlike_positives(rows: InputRows, y: IntArray, dates: Collection[str] = ()) -> Unlike | None:
+def find_shift_of_positives(
+    rows: InputRows, y: IntArray, dates: Collection[str] = ()
+) -> CovariateShift | None:
     """Find a column in which labelled positives (y = 1) differ beyond hidden positives.
 
     Either nearly all labelled values lie where hardly any others do, so that the class would be
@@ -171,7 +175,7 @@ def unlike_positives(rows: InputRows, y: IntArray, dates: Collection[str] = ()) 
             within = labelled_values[(labelled_values >= low) & (labelled_values <= high)]
             is_block = is_unlikely and ks_2samp(within, others[inside]).pvalue > _SPREAD_LEVEL
         if is_block:
-            return Unlike(0.5 + outside / 2.0, name, True, True)
+            return CovariateShift(0.5 + outside / 2.0, name, True, True)
     return None
 
 

@@ -147,7 +147,7 @@ def draw_search(tuning: TuningResult) -> Html | None:
 
 def _write_setting(name: str, value: str | float) -> str:
     value = value if isinstance(value, str) else words.number(value)
-    return value if name in ("machine", "kernel") else f"{name.replace('_', ' ')} {value}"
+    return value if name in ("model", "kernel") else f"{name.replace('_', ' ')} {value}"
 
 
 # -- scores --------------------------------------------------------------------------------------

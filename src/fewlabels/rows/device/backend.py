@@ -15,7 +15,7 @@ from ..._typing import FloatArray
 from ..._util.extras import require
 from ...problem import Penalty, Totals
 from ...problem.piecewise import PiecewiseLinear
-from ...solvers.engine.messages import Ranked, SpreadOf
+from ...solvers.engine.messages import Histogram, Ranked
 
 if TYPE_CHECKING:
     from .penalty import ArrayPenalty
@@ -182,10 +182,10 @@ class ArrayBackend:
         best = Ranked.of(self.numpy(xp.take(keys, chosen)), count)
         return Ranked(self.numpy(chosen)[best.ids], best.keys)
 
-    def spread(self, values: DeviceArray, weight: DeviceArray, edges: FloatArray) -> SpreadOf:
-        """Return the histogram of values, see ``SpreadOf.of``."""
+    def histogram(self, values: DeviceArray, weight: DeviceArray, edges: FloatArray) -> Histogram:
+        """Return the histogram of values, see ``Histogram.of``."""
         if not values.shape[0]:
-            return SpreadOf.of(np.empty(0), np.empty(0), edges)
+            return Histogram.of(np.empty(0), np.empty(0), edges)
         xp, order = self.xp, self.xp.argsort(values)
         values, up_to = xp.take(values, order), self.running(xp.take(weight, order))
         ends = [0, values.shape[0]]
@@ -193,7 +193,7 @@ class ArrayBackend:
             ends[1:1] = self.numpy(xp.searchsorted(values, self.array(edges, float))).tolist()
         weights = self.numpy(xp.take(up_to, self.rows(ends)))
         least, most = self.numbers([values[0], values[-1]])
-        return SpreadOf(np.diff(weights), np.diff(ends), least, most)
+        return Histogram(np.diff(weights), np.diff(ends), least, most)
 
     def caching(self, gram: Gram, max_bytes: float) -> Gram:
         """``gram`` itself: kernel values are computed faster than they are read."""

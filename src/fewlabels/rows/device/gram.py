@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._typing import FloatArray, RealArray, RowMatrix
 from ...kernels.operators.base import Columns
-from ...kernels.operators.far_rows import FarColumns, far_places
-from ...kernels.operators.linear import weights
+from ...kernels.operators.far_rows import FarColumns, find_far_rows
+from ...kernels.operators.linear import combine_rows
 from ..spec import ProblemSpec
 from .backend import ArrayBackend, DeviceArray
 from .values import add_products, columns_of, diagonal_values, linear_products, prepared
@@ -59,16 +59,16 @@ class ArrayGram:
         self.passes += 1
         if row_map is None:
             out += linear_products(
-                backend, self.X, self.spec.shift, weights(columns.values[0], coef)
+                backend, self.X, self.spec.shift, combine_rows(columns.values[0], coef)
             )
             return
         self.n_values += len(columns) * self.n
-        rows, term = row_map.rounded(*columns.values[:2])
+        rows, term = row_map.round_rows(*columns.values[:2])
         assert self._far is not None
         if not len(self._far):
             self._add(rows, term, coef, out)
             return
-        far = far_places(row_map.kernel, term, self.X.shape[1])
+        far = find_far_rows(row_map.kernel, term, self.X.shape[1])
         near = np.delete(np.arange(len(columns)), far)
         self._add(rows[near], term[near], coef[near], out)
         if len(far):  # between far rows differences tell, and these are on the host
@@ -97,7 +97,7 @@ class ArrayGram:
             return None
         if row_map.has_far:
             term = self.backend.numpy(self._rows[:, -2])
-            places = far_places(row_map.kernel, term, self.X.shape[1])
+            places = find_far_rows(row_map.kernel, term, self.X.shape[1])
         X = self.backend.xp.take(self.X, self.backend.rows(places), axis=0)
         return FarColumns(row_map.kernel, places, self.backend.numpy(X))
 

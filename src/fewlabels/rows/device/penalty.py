@@ -33,7 +33,7 @@ class ArrayPenalty(PiecewiseLinear):
     def of(cls, backend: ArrayBackend, penalty: Penalty, n: int) -> Self:
         """From a ``Penalty`` in memory, of n variables, or of one that means all."""
         both = penalty.ends, penalty.slopes
-        return cls(backend, n, *([one_or_all(backend, array) for array in some] for some in both))
+        return cls(backend, n, *([to_device(backend, array) for array in some] for some in both))
 
     def _number(self, value: float) -> DeviceArray:
         return self.backend.array(value)
@@ -144,7 +144,7 @@ class ArrayPenalty(PiecewiseLinear):
 
     # -- other variables -------------------------------------------------------------------------
 
-    def settle(
+    def set_to_minimiser(
         self,
         a: DeviceArray,
         smooth: DeviceArray,
@@ -173,7 +173,7 @@ class ArrayPenalty(PiecewiseLinear):
         return self.clipped(a + (step if amount > 0 else -step))
 
 
-def one_or_all(backend: ArrayBackend, values: npt.ArrayLike) -> DeviceArray:
+def to_device(backend: ArrayBackend, values: npt.ArrayLike) -> DeviceArray:
     """Numbers of NumPy as an array here: one without axes where they are all the same."""
     values = np.asarray(values, float)
     alike = values.ndim == 0 or bool(np.all(values == values.flat[0]))

@@ -9,7 +9,7 @@ import numpy as np
 from ..._typing import FloatArray, IntArray, RowMatrix
 from ...kernels.base import LARGEST
 from ...kernels.operators import GramOperator
-from ...kernels.operators.row_map import middle
+from ...kernels.operators.row_map import find_median_row
 from ...solvers.engine.partition import Partition
 from ...solvers.engine.rows import Rows
 from ..shards import MemoryShard, Moments, Shard, check_finite
@@ -17,7 +17,7 @@ from ..source import ShardedSource
 from ..spec import ProblemSpec
 from .backend import ArrayBackend, DeviceArray
 from .gram import ArrayGram
-from .penalty import ArrayPenalty, one_or_all
+from .penalty import ArrayPenalty, to_device
 from .values import parts_of
 
 # Numbers that are copied or summed at a time.
@@ -61,7 +61,7 @@ class ArrayShard(Shard):
         )
         # Rows that are far away take no digits from the others where the centre is a median.
         some = self.backend.numpy(self.X[:: -(-self.n // _N_ROWS_FOR_MEDIAN), :])
-        return replace(found, center=middle(some))
+        return replace(found, center=find_median_row(some))
 
     def _moments(self, part: slice, there: DeviceArray, weight: FloatArray) -> Moments:
         xp, backend, d = self.backend.xp, self.backend, self.X.shape[1]
@@ -96,8 +96,8 @@ class ArraySource(ShardedSource):
     came from it, both so far.
     """
 
-    are = "rows of the array API"
-    instead = "NumPy rows"
+    description = "rows of the array API"
+    alternative = "NumPy rows"
     backend: ArrayBackend
     share = 0.1
 
@@ -135,7 +135,7 @@ class ArraySource(ShardedSource):
         self._partition = Partition(
             cast(GramOperator, gram),  # as far as a partition asks
             ArrayPenalty.of(backend, penalty, shard.n),
-            one_or_all(backend, ridge),
+            to_device(backend, ridge),
             spec.formulation.scale,
             size=size,
             arrays=backend,

@@ -5,11 +5,11 @@ from typing import Protocol, cast
 import numpy as np
 
 from ..._typing import AnyArray, FloatArray, RealArray, RowMatrix
-from ...kernels import MAPPED, Map, one_of
+from ...kernels import MAPPED, Map, list_kinds
 from ...kernels.base import Kernel, MappedKernel
 from ...kernels.operators import RowMap
-from ...kernels.operators.far_rows import far_places
-from ...kernels.rows import far_from
+from ...kernels.operators.far_rows import find_far_rows
+from ...kernels.rows import compute_far_exponent
 from .backend import ArrayBackend, DeviceArray, plain_rows
 
 # Kernel values that a processor computes at a time: as few as its cache holds. This takes half the
@@ -193,7 +193,7 @@ def values_at(
     has_several = np.ndim(function.bias) > 0  # functions, one for each class
     if has_several or not is_known:
         raise ValueError(
-            f"this {name} scores NumPy rows only; array API rows need {one_of(MAPPED)} and at "
+            f"this {name} scores NumPy rows only; array API rows need {list_kinds(MAPPED)} and at "
             "most two classes."
         )
     function = cast(KernelFunction, function)
@@ -231,12 +231,12 @@ def _sum_terms(
         dtype = np.float64 if function.float64 else np.float32
         kernel = function.kernels[k]
         assert isinstance(kernel, MappedKernel)
-        row_map = RowMap.restored(kernel, function.center, dtype)
+        row_map = RowMap.restore(kernel, function.center, dtype)
         vectors, term = row_map.prepare(function.vectors)
         columns, rows = columns_of(backend, row_map, vectors, term), prepared(backend, row_map, X)
         coef = backend.array(function.coef[k], float)
         value = add_products(backend, row_map.kernel, rows, columns, coef, value)
-        if len(far_places(row_map.kernel, term, X.shape[1])):
-            is_far = rows[:, -2] < -far_from(X.shape[1])
+        if len(find_far_rows(row_map.kernel, term, X.shape[1])):
+            is_far = rows[:, -2] < -compute_far_exponent(X.shape[1])
             beyond = is_far if beyond is None else beyond | is_far
     return value, beyond

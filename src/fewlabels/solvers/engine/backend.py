@@ -13,7 +13,7 @@ from ..._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ...kernels.operators import CachedGram, GramOperator
 from ...problem import Penalty, Totals
 from ...problem.piecewise import PiecewiseLinear
-from .messages import Ranked, SpreadOf
+from .messages import Histogram, Ranked
 
 # Rates of change when variables grow, and when they shrink: two rows, or two arrays.
 Rates: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
@@ -48,7 +48,9 @@ class Backend(Protocol):
     ) -> Totals: ...
     def rates(self, totals: Totals) -> Rates | None: ...
     def ranked(self, keys: FloatArray, count: int) -> Ranked: ...
-    def spread(self, values: FloatArray, weight: FloatArray, edges: FloatArray) -> SpreadOf: ...
+    def histogram(
+        self, values: FloatArray, weight: FloatArray, edges: FloatArray
+    ) -> Histogram: ...
     def caching(self, gram: GramOperator, max_bytes: float) -> GramOperator: ...
 
 
@@ -168,9 +170,9 @@ class NumpyBackend:
         """The lowest of many keys, as ``Ranked`` places."""
         return Ranked.of(keys, count)
 
-    def spread(self, values: FloatArray, weight: FloatArray, edges: FloatArray) -> SpreadOf:
-        """See ``SpreadOf.of``."""
-        return SpreadOf.of(values, weight, edges)
+    def histogram(self, values: FloatArray, weight: FloatArray, edges: FloatArray) -> Histogram:
+        """See ``Histogram.of``."""
+        return Histogram.of(values, weight, edges)
 
     def caching(self, gram: GramOperator, max_bytes: float) -> GramOperator:
         """``gram`` with stored columns, where that is faster than computing them again."""

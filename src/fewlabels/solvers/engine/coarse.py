@@ -24,8 +24,8 @@ def draw_sample(rows: Rows, seed: int) -> Rows:
 
     Variables that are free, or fixed but not at 0, count separately and are always in it.
     """
-    size = min(rows.n // SAMPLE, rows.most_sampled)
-    counts = rows.ask(methodcaller("choose_sample", rows.n, size, seed))
+    size = min(rows.n // SAMPLE, rows.max_sampled_rows)
+    counts = rows.call_all(methodcaller("choose_sample", rows.n, size, seed))
     n_kept = rows.facts.n_kept
     share = (rows.n - n_kept) / max(1, sum(counts) - n_kept)
     firsts = [sum(counts[:k]) for k in range(len(counts))]
@@ -39,9 +39,9 @@ def draw_sample(rows: Rows, seed: int) -> Rows:
 def start_from_sample(rows: Rows, sample: Rows) -> None:
     """Go where the solution of a sample says that rows belong; the gradient is owed."""
     multiplier = sample.totals().multiplier
-    rows.ask(methodcaller("predict"))
+    rows.call_all(methodcaller("predict"))
     rows.add_contributions(sample, sample.count_pending_updates(everything=True))
-    rows.ask(methodcaller("settle", _find_multiplier(rows, multiplier), True))
+    rows.call_all(methodcaller("set_to_minimiser", _find_multiplier(rows, multiplier), True))
     rows.repair()
 
 
@@ -49,7 +49,7 @@ def _find_multiplier(rows: Rows, multiplier: float) -> float:
     """The multiplier for which the sum is right to rounding, or to the last row that jumps."""
 
     def excess(at: float) -> float:
-        return math.fsum(rows.ask(methodcaller("settle", at, False))) - rows.total
+        return math.fsum(rows.call_all(methodcaller("set_to_minimiser", at, False))) - rows.total
 
     ends = [(multiplier, excess(multiplier))]
     step = max(_FIRST_STEP * abs(multiplier), 1e-12)

@@ -28,7 +28,7 @@ import numpy as np
 from ..._core.block import Outcome, solve_block
 from ..._typing import FloatArray, IntArray
 from ...problem import Totals
-from ..run import WHOLE, Record, Settings, Status
+from ..run import MAX_ROWS_SOLVED_WHOLE, Record, Settings, Status
 from . import coarse
 from .finish import Finish, advance_gradient
 from .messages import Accuracy, BlockUpdate, WorkingSet
@@ -51,7 +51,7 @@ class Precision:
 
     def mark_recomputed(self, rows: Rows) -> None:
         """The gradient was computed from the variables as they are."""
-        self.noise = self._rounding(rows, rows.totals().spread)
+        self.noise = self._rounding(rows, rows.totals().rounding_scale)
 
     def add(self, rows: Rows, size: FloatArray, change: FloatArray) -> None:
         """What a change of some variables leaves in the gradient for good."""
@@ -60,7 +60,7 @@ class Precision:
 
     def is_stale(self, rows: Rows) -> bool:
         """Return whether a gradient computed again would have half the error."""
-        return self._rounding(rows, rows.totals().spread) < 0.5 * self.noise
+        return self._rounding(rows, rows.totals().rounding_scale) < 0.5 * self.noise
 
 
 # Rounds without a relative decrease of the objective by this much, nor of the violation by
@@ -202,7 +202,7 @@ class Engine:
         dear = accuracy.cost >= _WORTH_STORING
         if settings.block_size is not None:
             size = settings.block_size
-        elif n <= min(WHOLE, self._largest_block):
+        elif n <= min(MAX_ROWS_SOLVED_WHOLE, self._largest_block):
             size = n
         else:
             size = 1024 if n >= _MANY_ROWS else 128 if dear else 256
@@ -265,7 +265,7 @@ class Engine:
         engine = Engine(sample, settings, Record(settings))
         if engine.run(cold=True) is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        sample.snap()
+        sample.round_to_breakpoints()
         coarse.start_from_sample(self.rows, sample)
         self.record.continue_from(engine.record, sample.n_values())
 

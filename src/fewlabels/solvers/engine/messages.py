@@ -75,7 +75,7 @@ class Slack(NamedTuple):
         return combine_parts(parts, reached=max, following=min)
 
 
-class SpreadOf(NamedTuple):
+class Histogram(NamedTuple):
     """How numbers are spread over intervals, the first of which has no lower end."""
 
     weight: FloatArray | IntArray  # of the rows in each interval,
@@ -84,7 +84,7 @@ class SpreadOf(NamedTuple):
     most: float
 
     @classmethod
-    def of(cls, numbers: FloatArray, weight: FloatArray, edges: FloatArray) -> SpreadOf:
+    def of(cls, numbers: FloatArray, weight: FloatArray, edges: FloatArray) -> Histogram:
         """Of numbers of some weights."""
         place, size = np.searchsorted(edges, numbers, "right"), len(edges) + 1
         return cls(
@@ -95,7 +95,7 @@ class SpreadOf(NamedTuple):
         )
 
     @classmethod
-    def combined(cls, parts: Sequence[SpreadOf]) -> SpreadOf:
+    def combined(cls, parts: Sequence[Histogram]) -> Histogram:
         """Combine what the parts answer."""
         return combine_parts(parts, weight=sum, rows=sum, least=min, most=max)
 

@@ -14,7 +14,7 @@ from ...problem import Totals
 from ...problem.piecewise import PiecewiseLinear
 from ...problem.totals import ImpliedEnds
 from .backend import Backend, NumpyBackend, Rates
-from .messages import Accuracy, BlockUpdate, Facts, Ranked, RunState, Slack, SpreadOf, WorkingSet
+from .messages import Accuracy, BlockUpdate, Facts, Histogram, Ranked, RunState, Slack, WorkingSet
 
 Message = TypeVar("Message", bound=Callable[..., Any])
 # Rows in the order of what a step costs, their costs, where steps end, and the room up to each.
@@ -190,12 +190,12 @@ class Partition:
         return Ranked(best.ids + self.first, best.keys)
 
     @read_only
-    def spread(self, edges: FloatArray, ids: IntArray, g: FloatArray) -> SpreadOf:
-        """The SpreadOf the gradient over ascending ``edges``, which is given at the rows ``ids``.
+    def histogram(self, edges: FloatArray, ids: IntArray, g: FloatArray) -> Histogram:
+        """The Histogram the gradient over ascending ``edges``, which is given at the rows ``ids``.
 
         Rows count as wide as their intervals are.
         """
-        return self.arrays.spread(*self._gradients_and_widths(ids, g), edges)
+        return self.arrays.histogram(*self._gradients_and_widths(ids, g), edges)
 
     @read_only
     def within(
@@ -279,12 +279,12 @@ class Partition:
         self._values_before = self.n_values - gram.n_values
         self.gram = gram
 
-    def snap(self, near: float) -> None:
+    def round_to_breakpoints(self, near: float) -> None:
         """Put variables on breakpoints that they reach to within ``near``.
 
         K's part of the gradient stays as it is.
         """
-        self._move_variables(self.penalty.snapped(self.a, near))
+        self._move_variables(self.penalty.round_to_breakpoints(self.a, near))
 
     @read_only
     def can_absorb(self, amount: float) -> Ranked:
@@ -462,7 +462,7 @@ class Partition:
             shares = arrays.xp.where(kept, arrays.array(1.0), shares)
         self._shares = shares
         self._sample = Partition(
-            self.gram.some(rows),
+            self.gram.view_rows(rows),
             self.penalty.take(rows).scaled(shares, 1.0),
             arrays.take(self.ridge, rows) / shares,
             self.scale,
@@ -496,14 +496,16 @@ class Partition:
         )
         self._set_changed(is_current=False)
 
-    def settle(self, multiplier: float, ends: bool) -> float:
+    def set_to_minimiser(self, multiplier: float, ends: bool) -> float:
         """Put every row that is not held into the state that its gradient predicts; the sum.
 
         If the prediction ``ends`` with it, the ridge's part is added to the gradient.
         """
         assert self._held_rows is not None
         self._set_changed(is_current=False)
-        total = self.penalty.settle(self.a, self.g, self.ridge, multiplier, self._held_rows)
+        total = self.penalty.set_to_minimiser(
+            self.a, self.g, self.ridge, multiplier, self._held_rows
+        )
         if ends:
             self.g = self.g + self.ridge * self.a
             self._sample = self._sampled_rows = self._held_rows = self._shares = None

@@ -32,7 +32,7 @@ _FACTS, _STATE = methodcaller("facts"), methodcaller("state")
 class Rows:
     """The rows of a problem (P), wherever they are: partitions of consecutive rows, in order.
 
-    So many threads as ``n_jobs`` ask them. A coarse start takes ``most_sampled`` rows at most.
+    So many threads as ``n_jobs`` ask them. A coarse start takes ``max_sampled_rows`` rows at most.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class Rows:
         total: float,
         scale: float,
         n_jobs: int = 1,
-        most_sampled: int = sys.maxsize,
+        max_sampled_rows: int = sys.maxsize,
     ) -> None:
         self.partitions = partitions
         self.total, self.scale = total, scale
-        self.n_jobs, self.most_sampled = n_jobs, most_sampled
-        facts = self.ask(_FACTS)
+        self.n_jobs, self.max_sampled_rows = n_jobs, max_sampled_rows
+        facts = self.call_all(_FACTS)
         self.facts, self.sizes = Facts.combined(facts), [one.n for one in facts]
 
     @property
@@ -54,11 +54,11 @@ class Rows:
         """Number of rows."""
         return self.facts.n
 
-    def ask(self, message: Callable[[Partition], T]) -> list[T]:
+    def call_all(self, message: Callable[[Partition], T]) -> list[T]:
         """The answers of all partitions; others may ask them at the same time."""
         return run_each([partial(message, place) for place in self.partitions], self.n_jobs)
 
-    def tell(self, messages: Iterable[Callable[[Partition], T] | None]) -> list[T]:
+    def call_each(self, messages: Iterable[Callable[[Partition], T] | None]) -> list[T]:
         """Each partition its own message; the answers of those that have one."""
         pairs = zip(messages, self.partitions, strict=True)
         return run_each(
@@ -67,14 +67,14 @@ class Rows:
 
     def sampled(self, share: float, firsts: list[int]) -> Rows:
         """Rows of the samples that were drawn, see ``Partition.sample``."""
-        parts = self.tell([methodcaller("sample", share, first) for first in firsts])
+        parts = self.call_each([methodcaller("sample", share, first) for first in firsts])
         return Rows(parts, self.total, self.scale, self.n_jobs)
 
     # -- what is ------------------------------------------------------------------------------
 
     def state(self) -> RunState:
         """Where all rows are."""
-        return RunState.combined(self.ask(_STATE))
+        return RunState.combined(self.call_all(_STATE))
 
     def totals(self) -> Totals:
         """Totals of all variables."""
@@ -87,7 +87,7 @@ class Rows:
     def duality_gap(self, multiplier: float) -> float:
         """See ``DualProblem.duality_gap``."""
         implied = self.facts.extent.implied(self.total)
-        return math.fsum(self.ask(methodcaller("gap", multiplier, implied)))
+        return math.fsum(self.call_all(methodcaller("gap", multiplier, implied)))
 
     def has_current_gradient(self) -> bool:
         """Return whether the gradient belongs to the variables."""
@@ -101,14 +101,14 @@ class Rows:
         And of the first ``n_between`` rows strictly between breakpoints.
         """
         ups, downs, between = zip(
-            *self.ask(methodcaller("propose", count, n_between)), strict=True
+            *self.call_all(methodcaller("propose", count, n_between)), strict=True
         )
         up, down = Ranked.combined(ups, count), Ranked.combined(downs, count)
         return up.ids, down.ids, np.concatenate(between)[:n_between]
 
     def fetch(self, ids: IntArray | None = None) -> WorkingSet:
         """The WorkingSet of rows in ascending order; None for variables other than zero."""
-        return WorkingSet.joined(self.ask(methodcaller("fetch", ids)))
+        return WorkingSet.joined(self.call_all(methodcaller("fetch", ids)))
 
     def block(self, working: WorkingSet) -> FloatArray:
         """``Q`` between the rows of a working set, in float64."""
@@ -124,48 +124,50 @@ class Rows:
 
     def update(self, update: BlockUpdate) -> None:
         """Advance all variables and gradients by a BlockUpdate."""
-        self.ask(methodcaller("update", update))
+        self.call_all(methodcaller("update", update))
 
     def assign(self, ids: IntArray, a: FloatArray) -> None:
         """Set variables alone."""
-        self.ask(methodcaller("assign", ids, a))
+        self.call_all(methodcaller("assign", ids, a))
 
     # -- precision ----------------------------------------------------------------------------
 
     def keep_columns(self, max_bytes: float) -> None:
         """Store columns that were evaluated, each partition its share of ``max_bytes``."""
         shares = (max_bytes * n / self.n for n in self.sizes)
-        self.tell([methodcaller("keep_columns", share) for share in shares])
+        self.call_each([methodcaller("keep_columns", share) for share in shares])
 
     def refine(self) -> Accuracy | None:
         """Continue with float64 kernel values: their Accuracy; None where they are that."""
-        answers = [answer for answer in self.ask(methodcaller("refine")) if answer is not None]
+        answers = [
+            answer for answer in self.call_all(methodcaller("refine")) if answer is not None
+        ]
         return Accuracy.combined(answers) if answers else None
 
     def refresh(self) -> None:
         """Compute the gradient again."""
         self._apply_pending(self.count_pending_updates(everything=True))
 
-    def snap(self, rtol: float = 1e-12) -> None:
+    def round_to_breakpoints(self, rtol: float = 1e-12) -> None:
         """Take rounding from the variables; the gradient stays.
 
-        See ``DualProblem.snapped``.
+        See ``DualProblem.round_to_breakpoints``.
         """
         totals = self.totals()
         if totals.n_between:
-            self.ask(methodcaller("snap", rtol * totals.largest))
+            self.call_all(methodcaller("round_to_breakpoints", rtol * totals.largest))
             totals = self.totals()
         missing = self.total - totals.sum
         if abs(missing) > 1e-15 * totals.reach:
-            best = Ranked.combined(self.ask(methodcaller("can_absorb", missing)), 1)
+            best = Ranked.combined(self.call_all(methodcaller("can_absorb", missing)), 1)
             for row in best.ids:
-                self.ask(methodcaller("shift", int(row), missing))
+                self.call_all(methodcaller("shift", int(row), missing))
 
     # -- a gradient that is owed ----------------------------------------------------------------
 
     def count_pending_updates(self, *, everything: bool = False) -> list[int]:
         """How many variables of each partition owe columns, see ``Partition.owe``."""
-        return self.ask(methodcaller("count_pending_updates", everything))
+        return self.call_all(methodcaller("count_pending_updates", everything))
 
     def advance(self) -> None:
         """Bring the gradient up to the variables since ``clip``, by the cheaper way."""
@@ -176,7 +178,7 @@ class Rows:
 
     def _apply_pending(self, counts: list[int]) -> None:
         self.add_contributions(self, counts)
-        self.ask(methodcaller("mark_gradient_current"))
+        self.call_all(methodcaller("mark_gradient_current"))
 
     def add_contributions(self, other: Rows, counts: list[int]) -> None:
         """Add what the variables of these or of other rows owe to the gradient.
@@ -195,24 +197,26 @@ class Rows:
                 else None
                 for low, high in pairs
             ]
-            columns, changes = zip(*other.tell(messages), strict=True)
+            columns, changes = zip(*other.call_each(messages), strict=True)
             message = methodcaller("add", Columns.joined(columns), np.concatenate(changes))
-            self.ask(message)
+            self.call_all(message)
 
     # -- feasible points --------------------------------------------------------------------------
 
     def clip(self) -> None:
         """Put variables outside their intervals on the nearest end; K's part is owed from here."""
-        self.ask(methodcaller("clip"))
+        self.call_all(methodcaller("clip"))
 
     def reset_to_feasible(self) -> None:
         """Go to a feasible point: variables filled one after the other from their bounds."""
-        sums, above, below = zip(*self.ask(methodcaller("reset_to_feasible", 0.0)), strict=True)
+        sums, above, below = zip(
+            *self.call_all(methodcaller("reset_to_feasible", 0.0)), strict=True
+        )
         missing = self.total - math.fsum(sums)
         shares = _allot(missing, above if missing > 0 else below)
-        self.tell([methodcaller("reset_to_feasible", share) for share in shares])
+        self.call_each([methodcaller("reset_to_feasible", share) for share in shares])
         # A room filled to the last bit but one by rounding counts as full.
-        self.snap()
+        self.round_to_breakpoints()
 
     def repair(self) -> None:
         """Restore the sum by moving the rows nearest to a threshold first; K's part is owed."""
@@ -225,10 +229,10 @@ class Rows:
             left = abs(missing) - math.fsum(room.below for room in slacks)
             shares = _allot(left, [room.up_to - room.below for room in slacks])
             amounts = (math.copysign(share, missing) for share in shares)
-            self.tell([methodcaller("move", missing, limit, amount) for amount in amounts])
+            self.call_each([methodcaller("move", missing, limit, amount) for amount in amounts])
 
     def _measure_slack(self, missing: float, limit: float) -> list[Slack]:
-        return self.ask(methodcaller("measure_slack", missing, limit))
+        return self.call_all(methodcaller("measure_slack", missing, limit))
 
     def _cheapest(self, missing: float) -> tuple[float, list[Slack]]:
         """The lowest cost up to which there is room for what is missing, and the room there."""

@@ -161,7 +161,7 @@ class _Run:
                 f"{sigma.sum():g})."
             )
         # Steps keep the sum: what it lacks would make a sample non-bound in the end.
-        return self.problem.snapped(sigma)
+        return self.problem.round_to_breakpoints(sigma)
 
     def begin(self) -> None:
         """Fill the function cache of the start."""
@@ -277,7 +277,7 @@ class _Run:
 
     def result(self) -> Result:
         """The state reached, certified."""
-        sigma, gradient = self.problem.snapped(self.sigma), self.gradient
+        sigma, gradient = self.problem.round_to_breakpoints(self.sigma), self.gradient
         if gradient is None:
             gradient = self.problem.gradient(sigma)
         assert self.status is not None

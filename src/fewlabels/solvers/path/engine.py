@@ -147,7 +147,7 @@ class PathEngine:
         if balanced:
             self.virtual.prepare(virtual)
         state.refresh_h(border=False)
-        found = state.lines.adopt(new)
+        found = state.lines.hold_at_breakpoints(new)
         inside = new[found == st.FREE]
         state.gram.block(inside[:1], inside)  # evaluates their columns together
         if balanced:

@@ -138,7 +138,7 @@ class Events:
         """Let moving rows that lack a rounding of balance go straight to their breakpoints."""
         state = self.state
         F = state.F
-        ends = [state.lines.next_breakpoint(i) for i in moving.tolist()]
+        ends = [state.lines.find_next_breakpoint(i) for i in moving.tolist()]
         F[st.D, moving] = F[ends, moving] - F[st.A, moving]
         if not np.abs(F[st.D, moving]).sum() <= _LEFT_OVER * state.largest_bound:
             raise ArithmeticError("the path cannot keep the sum of its variables")
@@ -154,20 +154,20 @@ class Events:
         free, moving = factor.rows, placement.moving
         used = np.concatenate((free, moving))
         shift, left = self._direction(free, moving, used)
-        size, largest = lines.size_of_step(used, factor.corner)
+        size, largest = lines.measure_step(used, factor.corner)
         if not math.isfinite(size + shift):
             raise ArithmeticError("the path has lost its direction")
         # Rounding in GAMMA: the directions of free rows balance each other up to shift's.
         least, noise = _ROUNDING * (abs(shift) + largest * size), _ROUNDING * size
         limit, paced = 1.0 if left else st.FAR, left if clock.penalties_move else 0.0
-        eta, code, which = lines.next_event(n, used, len(free), paced, limit, least, noise)
+        eta, code, which = lines.find_next_event(n, used, len(free), paced, limit, least, noise)
         if code == st.NONE and self._paused_rows is not None:
             self._paused_rows = None  # rows that wait would have balanced the others
             return
         if code == st.NONE:
             self._finish_remainder(moving)
             shift = 0.0
-            eta, code, which = lines.next_event(n, used, len(free), 0.0, limit, 0.0, noise)
+            eta, code, which = lines.find_next_event(n, used, len(free), 0.0, limit, 0.0, noise)
         if code == st.NONE:
             raise ArithmeticError("the path has no next event")
         state.n_steps += 1
@@ -191,7 +191,7 @@ class Events:
         if code in (st.FREE_LOW, st.FREE_HIGH):
             i = self.factor.rows[which]
             direction = 1 if code == st.FREE_HIGH else -1
-            placement.hold_free(which, st.segment_end(S[st.REGION, i], direction))
+            placement.hold_free(which, st.find_segment_end(S[st.REGION, i], direction))
         elif code in (st.RANGE_LOW, st.RANGE_HIGH):
             self._leave_breakpoint(which, 1 if code == st.RANGE_LOW else -1, progress)
         elif code == st.MEET:
@@ -213,7 +213,7 @@ class Events:
         if abs(F[st.H, i] - end) > state.tol(_SLIPPED):
             self.placement.place(np.array([i]))
         else:
-            self.placement.free(i, direction, state.lines.beside(i, direction))
+            self.placement.free(i, direction, state.lines.find_adjacent_region(i, direction))
 
     def _flip(self, i: int) -> None:
         self.state.lines.flip(i)

@@ -28,7 +28,7 @@ from ...kernels import Kernel
 from ...problem import Penalty, RowPenalties
 from ..run import HistoryEntry
 from .engine import Operation, PathEngine
-from .one_less import OneLess
+from .one_less import LeftOutSolver
 
 # Rows by the numbers that users know them by.
 RowIndices: TypeAlias = IntArray | Sequence[int] | int | slice
@@ -402,8 +402,8 @@ class PathFollower:
         unit: float,
         rows: IntArray | None = None,
         ridge: FloatArray | None = None,
-    ) -> OneLess:
-        """``OneLess`` of the present rows, from their solution; see there.
+    ) -> LeftOutSolver:
+        """``LeftOutSolver`` of the present rows, from their solution; see there.
 
         For penalties without kinks, which have no sign of their own to flip. With ``rows``
         everything given, ``ridge`` included, belongs to present rows with these numbers, some of
@@ -419,7 +419,7 @@ class PathFollower:
 
         assert ridge is not None
         gradient = h + penalty.slopes[-1]
-        return OneLess(columns, ridge, a, gradient, penalty.lower, penalty.upper, unit)
+        return LeftOutSolver(columns, ridge, a, gradient, penalty.lower, penalty.upper, unit)
 
     def inner(self, indices: IntArray, a: FloatArray) -> FloatArray:
         """``sum_j a_j scale K_ij`` over the present rows, summed afresh, at some of them."""

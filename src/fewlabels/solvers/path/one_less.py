@@ -41,7 +41,7 @@ _LEAST_CONDITION = 1e-11
 _AT_A_TIME = 4_000_000
 
 
-class OneLess:
+class LeftOutSolver:
     """Solutions of a problem with one variable at zero each.
 
     ``columns(indices)`` are columns of Q without ``ridge``, the rest of its diagonal, shape

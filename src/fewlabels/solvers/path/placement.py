@@ -7,7 +7,7 @@ import numpy as np
 from ..._core import path as st
 from ..._core.path import Triangle
 from ..._typing import FloatArray, IntArray
-from ...kernels.operators.growing.stores import grown
+from ...kernels.operators.growing.stores import grow_array
 from .clock import Clock
 from .state import RowStates
 
@@ -55,7 +55,7 @@ class Factor:
         if m >= len(self.L):
             larger = np.zeros((m + m // 2 + 64, m + m // 2 + 64))
             larger[:m, :m] = self.L[:m, :m]
-            self._triangle, self._rows = Triangle(larger), grown(self._rows, len(larger))
+            self._triangle, self._rows = Triangle(larger), grow_array(self._rows, len(larger))
         if not self._triangle.append(m, column + corner, entry + corner, _DEPENDENT):
             return False
         self._rows[m] = row
@@ -102,7 +102,7 @@ class Placement:
         found = state.lines.place(rows, state.tol(_ON), state.tol(_ON_SEGMENT))
         for i, status in zip(rows.tolist(), found.tolist(), strict=True):
             if status == st.MOVING:
-                self._moving = grown(self._moving, self.n_moving + 1)
+                self._moving = grow_array(self._moving, self.n_moving + 1)
                 self._moving[self.n_moving] = i
                 self.n_moving += 1
             elif status == st.AT_BREAKPOINT:
@@ -168,7 +168,7 @@ class Placement:
         state, factor = self.state, self.factor
         F, S = state.F, state.S
         state.lines.release(i, st.FREE)
-        S[st.REGION, i] = state.lines.beside(i, 1) if region is None else region
+        S[st.REGION, i] = state.lines.find_adjacent_region(i, 1) if region is None else region
         row = np.array([i])
         while True:
             S[st.POSITION, i] = len(factor)
@@ -199,7 +199,7 @@ class Placement:
         F[st.D, rows] = np.append(D, direction)
         gamma = np.full(n, shift)
         state.add_product(rows, gamma)
-        eta, which, line = state.lines.first_end(rows)
+        eta, which, line = state.lines.find_first_end(rows)
         if not np.isfinite(eta):
             raise ValueError("the problem is unbounded below: a direction never ends.")
         F[st.A, rows] += eta * F[st.D, rows]

@@ -10,7 +10,7 @@ from ..._core import path as st
 from ..._typing import FloatArray, IntArray, RowMatrix
 from ...kernels import Kernel
 from ...kernels.operators.growing.matrices import BorderedGrowing, make_growing
-from ...kernels.operators.growing.stores import grown
+from ...kernels.operators.growing.stores import grow_array
 from ...problem import Penalty, RowPenalties
 
 # Rounding of h is relative to this.
@@ -105,7 +105,7 @@ class RowStates:
         diagonal = self.gram.append(X)
         first, self.n = self.n, self.n + len(rows)
         new = np.arange(first, self.n)
-        self.F, self.S = grown(self.F, self.n, axis=1), grown(self.S, self.n, axis=1)
+        self.F, self.S = grow_array(self.F, self.n, axis=1), grow_array(self.S, self.n, axis=1)
         self.lines = st.Lines(self.F, self.S)
         self.F[:, first : self.n] = 0.0
         self.S[:, first : self.n] = 0
@@ -121,7 +121,7 @@ class RowStates:
         number[kept] = np.arange(len(kept))
         self.gram.keep(kept)
         self.n, present = len(kept), number[self.present]
-        F, S = (grown(x[:, kept], self.n + _FEW, axis=1) for x in (self.F, self.S))
+        F, S = (grow_array(x[:, kept], self.n + _FEW, axis=1) for x in (self.F, self.S))
         # At once: who reads an interrupted path must find every row's own variable.
         self.F, self.S, self.lines, self.present = F, S, st.Lines(F, S), present
         return number

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..._util.messages import UserError, ref
-from ..paths import resolved
+from ..paths import resolve_path
 from ..steady import StrPath
 
 _APPLICATION = 0x66776C62  # "fwlb"
@@ -79,7 +79,7 @@ class AnswerFile:
                 self._lock = self._lock_file()
             # Reading may have to finish what a killed process left half done.
             mode = "rwc" if about is not None else "rw" if os.access(path, os.W_OK) else "ro"
-            uri = f"{resolved(self.path).as_uri()}?mode={mode}"
+            uri = f"{resolve_path(self.path).as_uri()}?mode={mode}"
             try:
                 self._connection = sqlite3.connect(
                     uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
@@ -252,6 +252,6 @@ def read_answers(path: StrPath | AnswerFile) -> AnswerFile:
     return file
 
 
-def undo_of(answers: Sequence[AnswerEntry], annotator: str) -> AnswerEntry | None:
+def find_undoable_answer(answers: Sequence[AnswerEntry], annotator: str) -> AnswerEntry | None:
     """Return the answer that an undo of this person takes back, or None."""
     return next((a for a in reversed(answers) if a.annotator == annotator), None)

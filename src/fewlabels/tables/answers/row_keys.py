@@ -18,7 +18,7 @@ from .file import AnswerFile, read_answers
 _DIGEST = 12  # bytes: with a million rows, two share one by chance once in 1e17 tables
 
 
-def cells_of(column: Cells) -> ObjectArray:
+def cells_as_text(column: Cells) -> ObjectArray:
     """Return a column of any type as text, missing values as the empty string."""
     if is_supported(column.type):
         return text(column)
@@ -38,7 +38,7 @@ class RowKeys:
     def of(self, table: pa.Table) -> list[str]:
         """Return the keys of the next rows."""
         names = sorted(name for name in table.column_names if name != self._without)
-        columns = [cells_of(table.column(name)) for name in names]
+        columns = [cells_as_text(table.column(name)) for name in names]
         head, keys = "\x1f".join(names).encode("utf-8", "surrogatepass"), []
         for cells in zip(*columns, strict=True) if columns else [()] * table.num_rows:
             row = "\x1f".join(cells).encode("utf-8", "surrogatepass")
@@ -79,7 +79,7 @@ class LabelColumn:
         self._used += sum(label is not None for label in given)
         if self.name not in table.column_names:
             return table.append_column(self.name, pa.array(given, pa.large_string()))
-        before = cells_of(table.column(self.name))
+        before = cells_as_text(table.column(self.name))
         both = [b or None if g is None else g for g, b in zip(given, before, strict=True)]
         place = table.column_names.index(self.name)
         return table.set_column(place, self.name, pa.array(both, pa.large_string()))

@@ -119,7 +119,7 @@ def text(column: Cells) -> ObjectArray:
         column = pc.if_else(column, "True", "False")
     elif is_number(column.type) and not pt.is_integer(column.type):
         values = _to_numpy(column.cast(pa.float64(), safe=False))
-        return np.array([number_text(value) for value in values], dtype=object)
+        return np.array([format_number(value) for value in values], dtype=object)
     column = pc.fill_null(column.cast(pa.large_string()), "")
     for value in ("True", "False"):
         same = pc.is_in(column, value_set=pa.array([value.lower(), value.upper()], column.type))
@@ -127,7 +127,7 @@ def text(column: Cells) -> ObjectArray:
     return column.to_numpy(zero_copy_only=False)
 
 
-def number_text(value: float) -> str:
+def format_number(value: float) -> str:
     """Write a number as people do, a missing one as the empty string."""
     value = float(value)
     if np.isnan(value):
@@ -135,7 +135,7 @@ def number_text(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
 
 
-def blank(values: Iterable[str]) -> BoolArray:
+def are_blank(values: Iterable[str]) -> BoolArray:
     """Return which texts represent a missing value."""
     return np.array([reads_as_blank(value) for value in values], dtype=bool)
 

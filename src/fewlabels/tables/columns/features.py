@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RealArray, RowMatrix
-from ..._util.messages import UserError, listing, meant, plural, quoted, ref
+from ..._util.messages import UserError, listing, plural, quoted, ref, suggest
 from ..encoding.truth import are_truth_values
 from .column import (
+    are_blank,
     are_dates,
-    blank,
     days_since_epoch,
     is_number,
     is_supported,
@@ -22,8 +22,8 @@ from .column import (
 )
 from .notation import Notation, read_numbers
 from .profile import MANY_CATEGORIES, are_formatted_numbers, are_sentences, collect_values
-from .schema import IMPUTE, REFUSE, Column, Schema, is_beside
-from .tally import Tally, usable
+from .schema import IMPUTE, REFUSE, Column, Schema, is_sidecar
+from .tally import Tally, are_usable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,13 +144,13 @@ def _find_empty_rows(
             empty &= np.isnan(values)
     for column in schema.columns:
         if column.kind in ("category", "boolean", "text") and empty.any():
-            empty[empty] = blank(texts[column.name][empty])
+            empty[empty] = are_blank(texts[column.name][empty])
     return empty
 
 
 def check_columns(names: Collection[str], schema: Schema, source: object) -> None:
     """Refuse a table that lacks a column of the model."""
-    n_fitted, n_given = (sum(map(is_beside, n)) for n in (schema.names(), names))
+    n_fitted, n_given = (sum(map(is_sidecar, n)) for n in (schema.names(), names))
     if n_fitted != n_given:
         fitted = (
             f"with {ref('features')} of {plural(n_fitted, 'column')}"
@@ -174,7 +174,7 @@ def check_columns(names: Collection[str], schema: Schema, source: object) -> Non
     noun = "column" if len(lacking) == 1 else "columns"
     raise UserError(
         f"{source} lacks the {noun} {listing(lacking)} that the model was fitted to"
-        f"{meant(lacking[0], names)}; it has {listing(names)}."
+        f"{suggest(lacking[0], names)}; it has {listing(names)}."
     )
 
 
@@ -193,14 +193,14 @@ def select_array_features(
         values = X.data
     complete = np.ones(X.shape[0], dtype=bool)
     empty = ~complete
-    if usable(values):
+    if are_usable(values):
         return X, complete, empty
     if isinstance(X, np.ndarray):
         empty = _find_empty_rows(schema, X.T, {}, X.shape[0])
         tally.empty += int(empty.sum())
         complete, fill = ~empty, schema.missing == IMPUTE
         for j in range(X.shape[1]):
-            if not usable(X[:, j]):
+            if not are_usable(X[:, j]):
                 found = X[~empty, j]
                 complete[~empty] &= ~tally.add(str(j), found, row_numbers[~empty], fill=fill)
     else:

@@ -26,7 +26,7 @@ from scipy.special import bdtrc, gammaln
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ..._util.messages import listing
-from .column import Cells, days_since_epoch, number_text, numbers, trim_texts
+from .column import Cells, days_since_epoch, format_number, numbers, trim_texts
 
 # Level of the tests.
 _LEVEL = 1e-3
@@ -263,7 +263,7 @@ def _encode_cells(cells: Cells, keys: AnyArray) -> IntArray:
 
 
 def _format_key(key: str | float) -> str:
-    return key if isinstance(key, str) else number_text(key)
+    return key if isinstance(key, str) else format_number(key)
 
 
 def _log_choose(n: float | IntArray, k: float | IntArray) -> FloatArray:

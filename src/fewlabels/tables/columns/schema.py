@@ -32,7 +32,7 @@ def sidecar_name(k: int) -> str:
     return _SIDECAR.format(k)
 
 
-def is_beside(name: str) -> bool:
+def is_sidecar(name: str) -> bool:
     """Return whether a column is one of those next to the table."""
     return name.startswith(_SIDECAR[:9]) and name.endswith("]") and name[9:-1].isdigit()
 

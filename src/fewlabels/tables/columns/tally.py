@@ -22,7 +22,7 @@ _MAX_COUNTED_CATEGORIES = 1000
 _MAX_ABSOLUTE_VALUE = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e15}
 
 
-def usable(values: RealArray) -> bool:
+def are_usable(values: RealArray) -> bool:
     """Return whether all values are numbers that can be computed with; no copy is made."""
     if not values.size:
         return True
@@ -103,13 +103,13 @@ class Tally:
         )
 
 
-def filled_words(filled: Mapping[str, int]) -> str:
+def describe_filled(filled: Mapping[str, int]) -> str:
     """Describe missing numbers that were filled in, by column."""
     total = sum(filled.values())
     return f"{plural(total, 'missing number')} filled in with the median ({_list_counts(filled)})"
 
 
-def empty_words(count: int, empty_rows: str) -> str:
+def describe_empty_rows(count: int, empty_rows: str) -> str:
     """Return what to say of rows to score that have no value in any column of the model."""
     one = count == 1
     rows = f"{plural(count, 'row')} {'has' if one else 'have'} no value in any of the columns"
@@ -121,7 +121,7 @@ def empty_words(count: int, empty_rows: str) -> str:
     )
 
 
-class Unseen:
+class UnknownValues:
     """Categories that a model does not know, and the rows that have one.
 
     ``rows`` has their number by column, and ``counts`` their numbers by category, of the first
@@ -139,7 +139,7 @@ class Unseen:
             if is_new.any():
                 self._count(name, rows[name][is_new].value_counts().to_dict())
 
-    def join(self, other: Unseen) -> None:
+    def join(self, other: UnknownValues) -> None:
         """Take over what was counted in other rows."""
         for name, counts in other.counts.items():
             self._count(name, counts, other.rows[name])
@@ -161,9 +161,9 @@ class Unseen:
         }
         return {name: counts for name, counts in found.items() if counts}
 
-    def without(self, chosen: Mapping[str, Iterable[str]]) -> Unseen | None:
+    def without(self, chosen: Mapping[str, Iterable[str]]) -> UnknownValues | None:
         """Return the counts without ``chosen`` categories by column; None if none is left."""
-        rest = Unseen()
+        rest = UnknownValues()
         for name, counts in self.counts.items():
             gone = {value for value in chosen.get(name, ()) if value in counts}
             n_left = self.rows[name] - sum(counts[value] for value in gone)
@@ -181,8 +181,10 @@ class Unseen:
         }
 
 
-def unseen_words(rows: Mapping[str, int], most_frequent: Mapping[str, Mapping[str, int]]) -> str:
-    """Describe categories that the model does not know, as ``Unseen`` counted them."""
+def describe_unknown_values(
+    rows: Mapping[str, int], most_frequent: Mapping[str, Mapping[str, int]]
+) -> str:
+    """Describe categories that the model does not know, as ``UnknownValues`` counted them."""
     columns = []
     for name, total in rows.items():
         named = most_frequent.get(name, {})
@@ -198,7 +200,7 @@ def unseen_words(rows: Mapping[str, int], most_frequent: Mapping[str, Mapping[st
     )
 
 
-def learned_words(learned: dict[str, dict[str, int]]) -> str:
+def describe_learned_values(learned: dict[str, dict[str, int]]) -> str:
     """Return what to say of new categories that an update made known, with rows by column."""
     columns = []
     for name, counts in learned.items():
@@ -211,7 +213,7 @@ def learned_words(learned: dict[str, dict[str, int]]) -> str:
     return f"new categories that the model knows now: {', '.join(columns)}; rows are in brackets"
 
 
-def wordless_words(wordless: Mapping[str, int]) -> str:
+def describe_wordless_texts(wordless: Mapping[str, int]) -> str:
     """Describe texts without a word that the model knows, by column."""
     counts = ", ".join(f"{count} in '{name}'" for name, count in wordless.items())
     return f"some texts have no word from training and count as blank (rows: {counts})"

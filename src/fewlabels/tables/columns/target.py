@@ -11,7 +11,7 @@ from ..._typing import AnyArray, BoolArray, IntArray, ObjectArray
 from ..._util.messages import UserError, listing, plural, quoted, ref
 from ...data.labels.blanks import is_blank, reads_as_blank
 from ..names import misspelling, parse_number, value_key
-from .column import blank, number_text
+from .column import are_blank, format_number
 
 # How a class that is not the one sought is usually written.
 _NEGATIVE = frozenset({"false", "no", "negative"})
@@ -123,7 +123,7 @@ class Labels:
         return replace(self, names=names, counts=counts, index=index, mark=mark)
 
 
-class Roles(NamedTuple):
+class RowSelection(NamedTuple):
     """Training rows, labels of all rows for models that take any, facts for the model.
 
     ``needed`` are labels that must be among the training rows, and what they are called.
@@ -142,9 +142,9 @@ class Roles(NamedTuple):
         return np.where(self.y == 1, 0, -1) if "positive" in self.facts else self.y
 
 
-def target_text(values: AnyArray) -> ObjectArray:
+def target_as_text(values: AnyArray) -> ObjectArray:
     """Return the labels of an npz or svmlight file as the text that a user would type."""
-    as_text = number_text if values.dtype.kind in "fiu" else str
+    as_text = format_number if values.dtype.kind in "fiu" else str
     texts, known = np.full(len(values), "", dtype=object), ~is_blank(values)
     distinct, where = np.unique(values[known], return_inverse=True)
     texts[known] = np.array([as_text(value) for value in distinct], dtype=object)[where]
@@ -163,7 +163,7 @@ def count_labels(
 
     codes, texts = pd.factorize(np.asarray(values, dtype=object))
     n_rows = np.bincount(codes, minlength=len(texts))
-    is_blank = blank(texts)
+    is_blank = are_blank(texts)
     classes: dict[str | float, list[int]] = {}
     for code in np.argsort(-n_rows, kind="stable"):
         if not is_blank[code]:
@@ -216,12 +216,12 @@ def _describe_doubts(labels: Labels) -> dict[str, str]:
     return {"misspelt": f"{labels.where} may have typing errors: {words}; {what} until corrected"}
 
 
-def every_row(n_rows: int) -> Roles:
+def choose_all_rows(n_rows: int) -> RowSelection:
     """Choose all rows, as one class."""
-    return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {})
+    return RowSelection(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {})
 
 
-def normal_rows(labels: Labels, normal: str | None = None) -> Roles:
+def choose_normal_rows(labels: Labels, normal: str | None = None) -> RowSelection:
     """Choose the rows of one class; with one value only it need not be named."""
     if not labels.names:
         raise UserError(
@@ -244,10 +244,10 @@ def normal_rows(labels: Labels, normal: str | None = None) -> Roles:
     if labels.n_blank:
         notes.append(f"{plural(labels.n_blank, 'row')} with a blank target not used for training")
     facts = {"normal": labels.names[0] if normal is None else normal, **_describe_doubts(labels)}
-    return Roles(labels.index == chosen, None, facts, notes, {})
+    return RowSelection(labels.index == chosen, None, facts, notes, {})
 
 
-def positive_rows(labels: Labels, positive: str | None = None) -> Roles:
+def choose_positive_rows(labels: Labels, positive: str | None = None) -> RowSelection:
     """Choose positive and unlabelled rows: a class and blanks, or two values.
 
     The class need not be named next to blanks, nor with two numbers: the greater one is positive.
@@ -276,10 +276,10 @@ def positive_rows(labels: Labels, positive: str | None = None) -> Roles:
     y = (labels.index == chosen).astype(np.int8)
     facts = {"positive": name, "unlabeled": marks[0], **_describe_doubts(labels)}
     needed = {1: "positive", 0: "unlabelled"}
-    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
+    return RowSelection(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
-def class_rows(labels: Labels, single_class_method: str = "pu-ensemble") -> Roles:
+def choose_class_rows(labels: Labels, single_class_method: str = "pu-ensemble") -> RowSelection:
     """Choose the rows of classes 0, 1, ... and unlabelled rows, -1.
 
     Classes are in the order of their numbers, False before True, else in alphabetical order.
@@ -309,10 +309,10 @@ def class_rows(labels: Labels, single_class_method: str = "pu-ensemble") -> Role
     classes = [labels.names[k] for k in order]
     facts = {"classes": classes, "unlabeled": labels.mark, **_describe_doubts(labels)}
     needed = {k: f"of class {quoted(name)}" for k, name in enumerate(classes)}
-    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
+    return RowSelection(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
-def greater_value(labels: Labels) -> int | None:
+def find_greater_value(labels: Labels) -> int | None:
     """Return the position of the greater of two numbers, or of True next to False, else None."""
     if {value_key(name) for name in labels.names} == {"True", "False"}:
         return labels.names.index("True")
@@ -322,7 +322,7 @@ def greater_value(labels: Labels) -> int | None:
 
 def _choose_positive(labels: Labels) -> int:
     """Return the position of the only class that can be the positive one."""
-    chosen = greater_value(labels) if len(labels.names) > 1 else 0
+    chosen = find_greater_value(labels) if len(labels.names) > 1 else 0
     if chosen is None:
         raise UserError(
             f"{labels.where} has {len(labels.names)} values: {labels.shown()}; pass the positive "
@@ -341,7 +341,7 @@ def _choose_positive(labels: Labels) -> int:
     return chosen
 
 
-def key_of_target(training: Mapping[str, Any]) -> Callable[[str], str | float]:
+def make_target_key(training: Mapping[str, Any]) -> Callable[[str], str | float]:
     """Return the function that gives texts of a model's target the same key if they are one value.
 
     ``training`` is what the model file says of the training.

@@ -12,7 +12,7 @@ from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, R
 from ..._util.messages import UserError, ref
 from ...data.units import common_unit
 from ...kernels.width import total_variance
-from ..columns.column import blank
+from ..columns.column import are_blank
 from ..columns.schema import IMPUTE, Schema
 from .blanks import BlankColumns
 from .rare import RareCategories, RareColumns
@@ -22,7 +22,7 @@ from .truth import TruthColumns
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...model_selection.weighing import Weighing
+    from ...model_selection.weighing import ColumnWeights
 
 # Rows as an encoder takes them: a data frame of a table, an array or CSR array of a matrix.
 EncoderRows: TypeAlias = "pd.DataFrame | RowMatrix"
@@ -90,7 +90,7 @@ def _make_encoder(
     return ColumnTransformer([part for part in parts if part[2]])
 
 
-def unit_of(schema: Schema, rows: EncoderRows) -> str | None:
+def explain_common_unit(schema: Schema, rows: EncoderRows) -> str | None:
     """Return why numbers are better left unscaled, see :func:`common_unit`; None if they aren't.
 
     Numbers next to columns of other kinds are scaled in any case.
@@ -112,13 +112,13 @@ def fit_encoder(
 ) -> tuple[BaseEstimator, RowMatrix, Schema]:
     """Return the fitted encoder, the encoded rows, and the schema with its numbers of categories.
 
-    Numbers are scaled, with "auto" unless they share a unit, see :func:`unit_of`.
+    Numbers are scaled, with "auto" unless they share a unit, see :func:`explain_common_unit`.
     Rows that no model could learn from are refused. Texts together have the variance of all
     other columns together, see :func:`weigh_texts`; ``weigh_rare``: rare categories
     count less and whatever is new counts, as they should for models of one class, see
     :mod:`.rare` and :mod:`.blanks`; ``spare`` columns are for categories of later updates.
     """
-    is_scaled = unit_of(schema, rows) is None if scale == "auto" else bool(scale)
+    is_scaled = explain_common_unit(schema, rows) is None if scale == "auto" else bool(scale)
     gaps, units = _columns_to_mark(schema, rows, is_scaled, weigh_rare)
     encoder = _make_encoder(schema, is_scaled, gaps, weigh_rare, units, spare)
     X = _weigh_by_length(encoder, encoder.fit_transform(rows))
@@ -251,7 +251,7 @@ def learn_categories(
     return learned
 
 
-def own_categories(encoder: BaseEstimator, schema: Schema) -> dict[str, ObjectArray]:
+def encoded_categories(encoder: BaseEstimator, schema: Schema) -> dict[str, ObjectArray]:
     """Return categories that have a 0/1 column of their own, by column of categories."""
     names = schema.names("category")
     step = encoder.named_transformers_["categories"] if names else None
@@ -277,7 +277,7 @@ def count_wordless(
         n_words = len(encoder.named_transformers_[f"{_TEXT}{k}"].words())
         words = X[:, places.start : places.start + n_words] != 0
         none = np.asarray(words.sum(axis=1)).ravel() == 0
-        counts[name] = int(np.count_nonzero(~blank(rows[name][none])))
+        counts[name] = int(np.count_nonzero(~are_blank(rows[name][none])))
     return counts
 
 
@@ -312,8 +312,8 @@ def weigh_by_labels(
     X: RowMatrix,
     y: IntArray | None,
     asked: Iterable[str] = (),
-) -> Weighing | None:
-    """Return the ``Weighing`` of columns by which rows held out are distinguished best.
+) -> ColumnWeights | None:
+    """Return the ``ColumnWeights`` of columns by which rows held out are distinguished best.
 
     Blocks are numbers, categories, and each column of texts; those that hold a column ``asked``
     for by name are not left out. None where there is nothing to choose.
@@ -321,7 +321,7 @@ def weigh_by_labels(
     texts = text_columns(encoder, X.shape[1])
     if y is None or texts.all() or not texts.any():
         return None
-    from ...model_selection.weighing import Blocks, weigh_columns  # slow to import
+    from ...model_selection.weighing import ColumnBlocks, weigh_columns  # slow to import
 
     steps, places = encoder.output_indices_, {}
     numbers = [steps[name] for name in ("numbers", "missing") if name in steps]
@@ -335,7 +335,7 @@ def weigh_by_labels(
             places[tuple(names)] = np.r_[tuple(found)]
     of_texts = {(name,) for name in schema.names("text")}
     fixed = [names for names in places if {*names} & {*asked}]
-    return weigh_columns(X, y, Blocks(X, places, of_texts, fixed))
+    return weigh_columns(X, y, ColumnBlocks(X, places, of_texts, fixed))
 
 
 def weigh_texts(encoder: BaseEstimator, X: RowMatrix, ratio: float = 1.0) -> RowMatrix:

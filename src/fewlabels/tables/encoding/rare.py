@@ -127,7 +127,7 @@ class RareCategories(TransformerMixin, BaseEstimator):
         """How many columns encoded rows have."""
         return self.n_own_ + len(self.unseen_) + self.spare
 
-    def mixing(self) -> sp.csr_array:
+    def mixing_matrix(self) -> sp.csr_array:
         """Return the matrix that 0/1 columns of known categories are multiplied by."""
         own = np.arange(len(self.place_))
         shape = len(own), self.n_columns_out_
@@ -136,7 +136,7 @@ class RareCategories(TransformerMixin, BaseEstimator):
         at = moved, self.frequent_[self.column_[moved]]
         return known + sp.csr_array((self.mix_[moved], at), shape=shape)
 
-    def unseen(self) -> sp.csr_array:
+    def unseen_rows(self) -> sp.csr_array:
         """Return a row for each column of the table: the encoding of an unknown category."""
         k = np.arange(len(self.unseen_))
         shape = len(k), self.n_columns_out_
@@ -151,9 +151,9 @@ class RareCategories(TransformerMixin, BaseEstimator):
         which = sp.csr_array(
             (np.ones(len(like)), (like, rarest)), shape=(len(k), len(self.place_))
         )
-        return found + which @ self.mixing()
+        return found + which @ self.mixing_matrix()
 
-    def members(self) -> sp.csr_array:
+    def membership_matrix(self) -> sp.csr_array:
         """Return the 0/1 matrix that says which column of the table each known category is of."""
         own = np.arange(len(self.column_))
         shape = len(own), len(self.unseen_)
@@ -163,13 +163,15 @@ class RareCategories(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validated_rows(self, X, reset=False, **_ROWS)
         if not sp.issparse(X):
-            return X @ self.mixing() + self.find_unseen(X) @ self.unseen()
+            return X @ self.mixing_matrix() + self.find_unseen(X) @ self.unseen_rows()
         X = sp.csr_array(X)
-        return sp.csr_array(X @ self.mixing() + sp.csr_array(self.find_unseen(X)) @ self.unseen())
+        return sp.csr_array(
+            X @ self.mixing_matrix() + sp.csr_array(self.find_unseen(X)) @ self.unseen_rows()
+        )
 
     def find_unseen(self, X: RowMatrix) -> RealArray:
         """Return 1 for every row and column of the table whose category isn't known, else 0."""
-        known = X @ self.members()
+        known = X @ self.membership_matrix()
         return 1.0 - (known.toarray() if sp.issparse(known) else known)
 
     def has_own(self, column: int) -> BoolArray:

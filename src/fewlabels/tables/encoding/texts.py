@@ -127,7 +127,7 @@ def fold_text(text: str) -> str:
     return (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
 
 
-def spans(text: str) -> list[tuple[int, int]]:
+def find_words(text: str) -> list[tuple[int, int]]:
     """Return where the words of a text begin and end; every two characters without spaces."""
     if is_unspaced(text):
         return [(k, k + 2) for k in range(0, len(text) - 1, 2)]

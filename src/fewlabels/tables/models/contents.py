@@ -16,12 +16,12 @@ RANDOM_OF_ALL = "the labelled rows are a random sample of all rows"
 RANDOM_PER_CLASS = "the labelled rows of each class are a random sample of it"
 
 
-def no_signal(training: Mapping[str, Any]) -> str | None:
+def no_signal_headline(training: Mapping[str, Any]) -> str | None:
     """Return the headline of a training whose features don't predict its labels, or None."""
     return (training.get("signal") or {}).get("headline")
 
 
-def cautions(training: Mapping[str, Any]) -> list[str]:
+def list_cautions(training: Mapping[str, Any]) -> list[str]:
     """Return the cautions about a training, which come first: sentences without full stops."""
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
@@ -60,7 +60,7 @@ def _describe_never_predicted(training: Mapping[str, Any]) -> str | None:
     return f"No row is predicted {', or '.join(missing)}" if missing else None
 
 
-def reminders(training: Mapping[str, Any]) -> list[str]:
+def list_reminders(training: Mapping[str, Any]) -> list[str]:
     """Return brief reminders of a model's cautions for a later reader."""
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
@@ -76,7 +76,7 @@ def reminders(training: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def labels_words(training: Mapping[str, Any]) -> str | None:
+def describe_label_test(training: Mapping[str, Any]) -> str | None:
     """Return a sentence on whether labels were found to be random; None if they were rejected."""
     labels = training.get("labels_at_random") or {}
     return {
@@ -91,7 +91,7 @@ def labels_words(training: Mapping[str, Any]) -> str | None:
     }.get(labels.get("outcome", ""))
 
 
-def assumption(training: Mapping[str, Any]) -> str | None:
+def describe_assumption(training: Mapping[str, Any]) -> str | None:
     """Name what the figures of a model assume; None for no figures, or for nothing.
 
     With a given prior, or with propensities, only error rates need random labels: these are

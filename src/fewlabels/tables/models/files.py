@@ -40,7 +40,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..._util.extras import require
 from ..._util.messages import UserError, listing
-from ...tasks import MACHINES, machine_class
+from ...tasks import METHODS, estimator_class
 from ..atomic import replacing
 from ..columns.schema import Schema
 from ..limits import check_memory
@@ -77,7 +77,7 @@ _MODEL_MODULES = (
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
-def describe(
+def describe_model(
     method: str, parameters: dict[str, Any], schema: Schema, training: dict[str, Any]
 ) -> dict[str, Any]:
     """Describe a model about to be saved, in plain values only."""
@@ -104,7 +104,7 @@ def save_model(
 ) -> int:
     """Write a fitted encoder and model; the file appears whole or not at all.
 
-    The rows of the model are held if ``metadata`` from :func:`describe` says so. If the file
+    The rows of the model are held if ``metadata`` from :func:`describe_model` says so. If the file
     has been read to be changed, ``in_place_of`` is the ``Identity`` that it had, and no other file
     is replaced. Returns the bytes written.
     """
@@ -176,7 +176,7 @@ def read_model(path: StrPath) -> ModelFile:
             _read_metadata(path, file, whole=False)
         content, identity = read_whole(path)
     except OSError as error:
-        raise damaged_model(path) from error
+        raise damaged_model_error(path) from error
     return ModelFile(path, content, _read_metadata(path, io.BytesIO(content)), identity)
 
 
@@ -197,13 +197,13 @@ def read_header(path: StrPath) -> tuple[dict[str, Any], int]:
                 if identity_of(file.fileno()) != before:
                     raise changed_error(path)
     except OSError as error:
-        raise damaged_model(path) from error
+        raise damaged_model_error(path) from error
     return metadata, before.size
 
 
 def _read_metadata(path: StrPath, file: IO[bytes], whole: bool = True) -> dict[str, Any]:
     """Return the description in an open model file; if ``whole``, check its parts too."""
-    damaged = damaged_model(path)
+    damaged = damaged_model_error(path)
     if not zipfile.is_zipfile(file):
         # Every zip archive starts with these letters; what identifies it stands at its end.
         file.seek(0)
@@ -225,7 +225,7 @@ def _read_metadata(path: StrPath, file: IO[bytes], whole: bool = True) -> dict[s
                 return metadata
             if archive.testzip() or metadata["digest"] != _digest(archive):
                 raise damaged
-            if metadata["machine"] not in MACHINES:
+            if metadata["machine"] not in METHODS:
                 raise _not_a_model(path)
             _check_description(metadata)
     except (
@@ -285,7 +285,7 @@ def load_model(path: StrPath) -> LoadedModel:
     return read_model(path).load()
 
 
-def model_of(content: bytes, name: str = "the model") -> LoadedModel:
+def load_model_bytes(content: bytes, name: str = "the model") -> LoadedModel:
     """Load the model of the bytes of a file."""
     return _load(name, content, _read_metadata(name, io.BytesIO(content)))
 
@@ -308,7 +308,7 @@ def _load(path: StrPath, data: bytes, metadata: dict[str, Any]) -> LoadedModel:
             warnings.simplefilter("error", ComplexWarning)
             pipeline = skops.io.loads(data, trusted=trusted)
         schema = Schema.from_dict(metadata["schema"])
-        kind = machine_class(metadata["machine"])
+        kind = estimator_class(metadata["machine"])
         if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
             raise _not_a_model(path)
         # What another version left out or named otherwise shows here and not midway.
@@ -319,7 +319,7 @@ def _load(path: StrPath, data: bytes, metadata: dict[str, Any]) -> LoadedModel:
         written = ", ".join(f"{name} {_writing_version(metadata, name)}" for name in _LIBRARIES)
         here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
         if written == here:
-            raise damaged_model(path) from error
+            raise damaged_model_error(path) from error
         raise UserError(
             f"{path} can't be loaded with these versions: it was written with {written}, and "
             f"this is {here}; fit the model again."
@@ -334,8 +334,8 @@ def trusted_types() -> list[str]:
     for part in (".blanks", ".rare", ".texts", ".truth"):
         import_module(part, encoding.__name__)
     package = __name__.partition(".")[0]
-    for name in MACHINES:
-        machine_class(name)  # and with it what it is made of
+    for name in METHODS:
+        estimator_class(name)  # and with it what it is made of
     parts = tuple(f"{package}.{part}." for part in _MODEL_MODULES)
     operators = f"{package}.kernels.operators."
     return _PLAIN_TYPES + [
@@ -381,7 +381,7 @@ def is_model(path: StrPath) -> bool:
         return False
 
 
-def damaged_model(path: StrPath) -> UserError:
+def damaged_model_error(path: StrPath) -> UserError:
     """Return the error for a model file that is damaged."""
     return UserError(
         f"The model file {path} is damaged or truncated; fit the model again, or copy the file "

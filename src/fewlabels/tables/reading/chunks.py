@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from ..._typing import BoolArray, ObjectArray, RowMatrix
-from ..._util.messages import UserError, listing, meant, plural, quoted
+from ..._util.messages import UserError, listing, plural, quoted, suggest
 from ..arrays import as_sparse, iterate_arrays
 from ..columns.column import expand_dates, text, without
 from ..columns.features import check_columns, select_array_features, select_table_features
 from ..columns.notation import Notation, check_unit, describe_notations
-from ..columns.schema import Schema, is_beside
+from ..columns.schema import Schema, is_sidecar
 from ..columns.tally import Tally
-from ..columns.target import target_text
+from ..columns.target import target_as_text
 from ..formats.registry import matrices, tables, usual_extensions
 from ..sources import DataSource, Source, as_source
 from ..steady import StrPath
@@ -83,7 +83,7 @@ def input_columns(path: StrPath | DataSource, schema: Schema) -> list[str]:
     """Return names of the columns of a table, none for a matrix."""
     path = _read_as_in_training(path, schema)
     names = column_names(path) if path.format.is_table else []
-    return [name for name in names if not is_beside(name)]
+    return [name for name in names if not is_sidecar(name)]
 
 
 def _read_as_in_training(path: StrPath | DataSource, schema: Schema) -> DataSource:
@@ -131,7 +131,7 @@ def _table_chunks(
             parts, schema, tally=tally, row_numbers=numbers, notations=notations
         )
         labels = None if label_column is None else text(table.column(label_column))
-        table = without(table, filter(is_beside, table.column_names))
+        table = without(table, filter(is_sidecar, table.column_names))
         yield Chunk(features, complete, empty, table, labels, share, lines, frozenset(notations))
         done += table.num_rows
 
@@ -180,7 +180,7 @@ def _array_chunks(
                 X = as_sparse(X) if isinstance(X, np.ndarray) else X.toarray()
             numbers = np.arange(done + 1, done + 1 + X.shape[0])
             found = select_array_features(X, schema, tally=tally, row_numbers=numbers)
-            labels = None if name is None else target_text(data.labels[name])
+            labels = None if name is None else target_as_text(data.labels[name])
             yield Chunk(*found, pa.table({}), labels, share)
             done += len(numbers)
 
@@ -193,5 +193,5 @@ def _find_target(
         return target
     if needed:
         known = f"it has {listing(names)}" if len(names) else "it has no labels at all"
-        raise UserError(f"{path} has no target {quoted(target)}{meant(target, names)}; {known}.")
+        raise UserError(f"{path} has no target {quoted(target)}{suggest(target, names)}; {known}.")
     return None

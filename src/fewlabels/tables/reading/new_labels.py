@@ -9,8 +9,8 @@ import numpy as np
 from ..._typing import BoolArray, IntArray, ObjectArray
 from ..._util.messages import UserError, listing, quoted, ref
 from ...tasks import task_of
-from ..columns.column import blank
-from ..columns.target import key_of_target
+from ..columns.column import are_blank
+from ..columns.target import make_target_key
 
 
 class NewLabels:
@@ -36,7 +36,7 @@ class NewLabels:
         self._names = task.class_names(training)
         self._names |= dict(enumerate(more, start=len(self._names)))
         named = {label: name for label, name in self._names.items() if name is not None}
-        self._key = key_of_target(training)
+        self._key = make_target_key(training)
         self._label_of = {self._key(name): label for label, name in named.items()}
         if training.get("unlabeled"):
             self._label_of.setdefault(self._key(training["unlabeled"]), self._unlabeled)
@@ -68,7 +68,7 @@ class NewLabels:
 
         codes, texts = pd.factorize(np.asarray(values, dtype=object))
         labels = []
-        for k, (text, is_blank) in enumerate(zip(texts, blank(texts), strict=True)):
+        for k, (text, is_blank) in enumerate(zip(texts, are_blank(texts), strict=True)):
             label = self._unlabeled if is_blank else self._label_of.get(self._key(text))
             if label is None and self._takes_labels:
                 self._refuse(text, first_row + int(np.argmax(codes == k)))

@@ -152,11 +152,11 @@ def _open_sidecars(source: DataSource) -> list[AddedColumns]:
     labels, features = _label_file(source), source.reading.features
     found: list[AddedColumns] = []
     if labels is not None:  # all steps get the labels that the first one read
-        answers = source.look.get_or_make("labels", lambda: read_answers(labels))
+        answers = source.first_look.get_or_make("labels", lambda: read_answers(labels))
         found.append(LabelColumn(answers, source))
     if features is not None:
         if not isinstance(features, np.ndarray):
-            features = source.look.get_or_make("features", lambda: as_source(features))
+            features = source.first_look.get_or_make("features", lambda: as_source(features))
         found.append(SidecarColumns(features, source))
     return found
 

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from ..._typing import BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
-from ..._util.messages import UserError, listing, meant, plural, quoted, ref
+from ..._util.messages import UserError, listing, plural, quoted, ref, suggest
 from ..arrays import ArrayData, read_arrays
-from ..columns.column import blank, days_column_name, expand_dates, text, without
+from ..columns.column import are_blank, days_column_name, expand_dates, text, without
 from ..columns.features import (
     describe_spellings,
     infer_schema,
@@ -40,9 +40,9 @@ from ..columns.profile import (
     describe_columns,
     describe_decisions,
 )
-from ..columns.schema import IMPUTE, REFUSE, Schema, is_beside
-from ..columns.tally import Tally, filled_words
-from ..columns.target import Labels, Roles, count_labels, target_text
+from ..columns.schema import IMPUTE, REFUSE, Schema, is_sidecar
+from ..columns.tally import Tally, describe_filled
+from ..columns.target import Labels, RowSelection, count_labels, target_as_text
 from ..formats.registry import tables, usual_extensions
 from ..limits import check_memory
 from ..names import value_key
@@ -97,7 +97,7 @@ class TrainingFile:
     merge_case: bool | None = None
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
-    unhelpful: tuple[str, ...] = ()
+    dropped_columns: tuple[str, ...] = ()
     sample: BoolArray | None = None
     aside: FloatArray | None = None
     groups: str | None = None
@@ -121,7 +121,7 @@ class TrainingFile:
     @property
     def asked(self) -> set[str]:
         """Columns that the user wants."""
-        sidecars = [name for name in self.table.column_names if is_beside(name)]
+        sidecars = [name for name in self.table.column_names if is_sidecar(name)]
         return {*self.keep, *self.categorical, *self.texts, *sidecars}
 
     @property
@@ -133,7 +133,7 @@ class TrainingFile:
         parts = (
             n for date in requested & {*self.dates} for n in names if n.startswith(f"{date}: ")
         )
-        return {*requested, *parts, *filter(is_beside, names)}
+        return {*requested, *parts, *filter(is_sidecar, names)}
 
     @property
     def remarks(self) -> list[str]:
@@ -153,7 +153,7 @@ class TrainingFile:
 
     def choose(
         self,
-        roles: Roles,
+        roles: RowSelection,
         missing: str = IMPUTE,
         empty_rows: str = "blank",
         known: IntArray | None = None,
@@ -180,7 +180,7 @@ class TrainingFile:
             notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
         if tally.filled:
             what = f"and marked with extra columns; {ref('missing', 'skip')} drops these rows"
-            notes = [f"{filled_words(tally.filled)}, {what}", *notes]
+            notes = [f"{describe_filled(tally.filled)}, {what}", *notes]
         notes = [*self.remarks, *notes]
         names = self.content.column_names if isinstance(self.content, pa.Table) else []
         headless = isinstance(self.path, Source) and self.path.reading.header is False
@@ -272,7 +272,7 @@ def table_notations(
     )
 
 
-def rows_for(
+def select_encoder_rows(
     file: TrainingFile, schema: Schema, rows: IntArray
 ) -> tuple[pd.DataFrame | RowMatrix, IntArray]:
     """Return rows of a file (positions from 0) for a model's encoder, and their numbers."""
@@ -323,8 +323,8 @@ def _read_table(
     unknown = [name for name in dict.fromkeys(asked) if name not in known]
     if unknown:
         raise UserError(
-            f"{path} has no column {listing(unknown)}{meant(unknown[0], table.column_names)}; it "
-            f"has {listing(table.column_names)}."
+            f"{path} has no column {listing(unknown)}{suggest(unknown[0], table.column_names)}; "
+            f"it has {listing(table.column_names)}."
         )
     left_out = {target, aside, *drop}
     left = [name for name in table.column_names if name not in left_out]
@@ -337,7 +337,7 @@ def _read_table(
 def _read_numbers(table: pa.Table, name: str, path: object) -> FloatArray:
     """Return the numbers of a column that is no feature, NaN where there is none."""
     cells = text(table.column(name))
-    cells[blank(cells)] = "nan"
+    cells[are_blank(cells)] = "nan"
     try:
         return cells.astype(np.float64)
     except ValueError:
@@ -359,9 +359,9 @@ def _read_arrays(path: DataSource, target: str | None) -> tuple[ArrayData, Objec
         known = f"it has {listing(data.labels)}" if data.labels else "it has no labels at all"
         raise UserError(
             f"{path} has no target {quoted(target)} with one value per row"
-            f"{meant(target, data.labels)}; {known}."
+            f"{suggest(target, data.labels)}; {known}."
         )
-    return data, target_text(data.labels[target])
+    return data, target_as_text(data.labels[target])
 
 
 def _are_data(names: Sequence[str]) -> bool:
@@ -383,7 +383,7 @@ def _choose_table(
 ) -> tuple[pd.DataFrame, BoolArray, Schema, list[str], list[ColumnProfile]]:
     _check_enough(file.path, int(keep.sum()), None, {})
     table = file.table
-    sidecars = [name for name in table.column_names if is_beside(name)]
+    sidecars = [name for name in table.column_names if is_sidecar(name)]
     requested = file.asked
     seen = table if file.sample is None else table.filter(file.sample)
     training = keep
@@ -394,7 +394,7 @@ def _choose_table(
     decisions, summaries = decide_columns(
         seen, training, requested, labelled, file.trusted_columns
     )
-    decisions |= dict.fromkeys(file.unhelpful, DROPPED)
+    decisions |= dict.fromkeys(file.dropped_columns, DROPPED)
     for name in (*file.categorical, *file.texts):
         if name in decisions and not decisions[name].leaks:
             del decisions[name]
@@ -427,7 +427,7 @@ def _choose_table(
         if isinstance(reading.features, str | PathLike):
             schema = replace(schema, features=Path(reading.features).name)
     profile = describe_columns(
-        {name: summaries[name] for name in summaries if not is_beside(name)}, schema, decisions
+        {name: summaries[name] for name in summaries if not is_sidecar(name)}, schema, decisions
     )
     if sidecars:
         shown = f"{len(sidecars)} columns of numbers"

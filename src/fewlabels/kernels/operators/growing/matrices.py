@@ -26,7 +26,7 @@ from ... import Cells, Deformed, FeatureKernel, FormedKernel, Kernel, MappedKern
 from ...rows import is_sparse
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
 from ..equal_rows import equal_rows
-from ..linear import add_products, multiply_rows, weights
+from ..linear import add_products, combine_rows, multiply_rows
 from .stores import (
     CellStore,
     FeatureStore,
@@ -36,7 +36,7 @@ from .stores import (
     SumStore,
     ValueStore,
     check_width,
-    grown,
+    grow_array,
 )
 
 # From so many new rows on, their own columns are evaluated only when they are needed.
@@ -108,7 +108,7 @@ class GrowingLinear:
             self.n = self._rows.shape[0]
             return np.asarray(X.multiply(X).sum(axis=1)).ravel()
         X = X.toarray() if is_sparse(X) else X
-        self._rows = grown(self._rows, self.n + len(X))
+        self._rows = grow_array(self._rows, self.n + len(X))
         self._rows[self.n : self.n + len(X)] = X
         self.n += len(X)
         return np.einsum("ij,ij->i", X, X)
@@ -117,9 +117,9 @@ class GrowingLinear:
         self._rows = self.X[indices]
         self.n = len(indices)
 
-    def weights(self, indices: IntArray, coef: FloatArray) -> FloatArray:
+    def combine_rows(self, indices: IntArray, coef: FloatArray) -> FloatArray:
         """``X[indices].T @ coef``, shape (d,)."""
-        return weights(self.X[indices], coef)
+        return combine_rows(self.X[indices], coef)
 
     def at(self, rows: IntArray, w: FloatArray) -> FloatArray:
         """``X[rows] @ w``."""
@@ -132,14 +132,14 @@ class GrowingLinear:
     def apply(
         self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
     ) -> None:
-        self.add_products(self.weights(indices, coef), out)
+        self.add_products(self.combine_rows(indices, coef), out)
 
     def add_products(self, w: FloatArray, out: FloatArray) -> None:
         """``out += X @ w``."""
         add_products(self.X, w, out)
 
     def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
-        return self.at(rows, self.weights(indices, coef))
+        return self.at(rows, self.combine_rows(indices, coef))
 
 
 class GrowingColumns:
@@ -272,8 +272,8 @@ class BorderedGrowing:
         first = self.inner.n
         diagonal = self.inner.append(X)
         self.n = self.inner.n + 1
-        self._border = grown(self._border, self.n)
-        self._in_mean = grown(self._in_mean, self.n)
+        self._border = grow_array(self._border, self.n)
+        self._in_mean = grow_array(self._in_mean, self.n)
         self._in_mean[first + 1 : self.n] = False
         new = np.arange(first, self.inner.n)
         if self.n_mean == 0:
@@ -311,7 +311,7 @@ class BorderedGrowing:
         self._border[1 : self.n] = (before * self._border[1 : self.n] + change) / self.n_mean
         if self._weights is not None:
             assert isinstance(self.inner, GrowingLinear)
-            change = self.inner.weights(indices - 1, share)
+            change = self.inner.combine_rows(indices - 1, share)
             self._weights = (before * self._weights + change) / self.n_mean
         self._set_corner()
 
@@ -329,7 +329,7 @@ class BorderedGrowing:
         self._border[1 : self.n] = border
         if self._weights is not None:
             assert isinstance(self.inner, GrowingLinear)
-            self._weights = self.inner.weights(mean, coef)
+            self._weights = self.inner.combine_rows(mean, coef)
         self._set_corner()
 
     # -- values -----------------------------------------------------------------------------
@@ -359,7 +359,7 @@ class BorderedGrowing:
             assert isinstance(self.inner, GrowingLinear)
             # The mean is a point like any other: one product with all rows instead of two.
             self.inner.add_products(
-                self.inner.weights(rows, coef) + share * self._weights, out[1:]
+                self.inner.combine_rows(rows, coef) + share * self._weights, out[1:]
             )
             out[0] += share * self._border[0]
         out[0] += self._border.take(indices) @ coef

@@ -15,11 +15,11 @@ from ...._core import tiles
 from ...._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
 from ... import Cells, Deformed, FormedKernel, MappedKernel, SharedLeaves
 from ...rows import is_sparse, squared_norms
-from ..explicit import formed_values
-from ..far_rows import FarColumns, far_places
+from ..explicit import evaluate_formed
+from ..far_rows import FarColumns, find_far_rows
 from ..linear import multiply_rows
 from ..row_map import RowMap
-from ..rows import SparseRows, TiledRows, packed
+from ..rows import SparseRows, TiledRows, pack_rows
 
 _Array = TypeVar("_Array", bound=AnyArray)
 
@@ -27,7 +27,7 @@ _FIRST_CAPACITY = 256
 _ROWS_AT_A_TIME = 8192
 
 
-def grown(array: _Array, n: int, axis: int = 0, least: int = _FIRST_CAPACITY) -> _Array:
+def grow_array(array: _Array, n: int, axis: int = 0, least: int = _FIRST_CAPACITY) -> _Array:
     """Return ``array`` with room for ``n`` along ``axis``: itself, or a copy half as large again.
 
     A copy has room for ``least`` or more.
@@ -89,8 +89,8 @@ class GrowingTiles(TiledRows):
         n_tiles = max(1, -(-self.n // self.width))
         # Room is counted in tiles here, which hold many rows each.
         least = -(-_FIRST_CAPACITY // self.width)
-        self._tiles = grown(self._tiles, n_tiles, least=least)
-        self._terms = grown(self._terms, n_tiles, least=least)
+        self._tiles = grow_array(self._tiles, n_tiles, least=least)
+        self._terms = grow_array(self._terms, n_tiles, least=least)
         self._tiles[tile, :, place] = rows
         self._terms[tile, place] = term
         self.tiles, self.term = self._tiles[:n_tiles], self._terms[:n_tiles]
@@ -114,8 +114,8 @@ class GrowingSparse(SparseRows):
     def append(self, rows: sp.csr_array, term: RealArray) -> None:
         data, indices, indptr, terms = self._buffers
         n, first, used = self.n + len(term), self.csr.nnz, self.csr.nnz + rows.nnz
-        data, indices = grown(data, used), grown(indices, used)
-        indptr, terms = grown(indptr, n + 1), grown(terms, n)
+        data, indices = grow_array(data, used), grow_array(indices, used)
+        indptr, terms = grow_array(indptr, n + 1), grow_array(terms, n)
         data[first:used], indices[first:used] = rows.data, rows.indices
         indptr[self.n + 1 : n + 1], terms[self.n : n] = first + rows.indptr[1:], term
         self._buffers = data, indices, indptr, terms
@@ -144,7 +144,7 @@ class GrowingFar(FarColumns):
             self._rows.append(sp.csr_array(X, dtype=np.float64), np.zeros(len(places)))
             self.X = self._rows.csr
         else:
-            self._rows = grown(self._rows, n)
+            self._rows = grow_array(self._rows, n)
             self._rows[first:n] = X
             self.X = self._rows[:n]
         self.places = np.append(self.places, places)
@@ -179,7 +179,7 @@ class FeatureStore:
         elif is_sparse(X) and not self.sparse:
             X = X.toarray()
         rows, term = self.row_map.prepare(X)
-        far = far_places(self.row_map.kernel, term, self.d)
+        far = find_far_rows(self.row_map.kernel, term, self.d)
         if len(far):  # the centre stays, so rows may be however far from it
             self.far.append(self.n + far, X[far])
         self.rows.append(rows, term)
@@ -202,7 +202,7 @@ class FeatureStore:
         """K[rows][:, columns]."""
         left, left_term = self.rows.rows(rows)
         right, right_term = self.rows.rows(columns)
-        out = packed(left, left_term).columns(self.row_map, right, right_term, n_jobs)
+        out = pack_rows(left, left_term).columns(self.row_map, right, right_term, n_jobs)
         if len(self.far):
             far, others = (self.far.take(np.asarray(some)) for some in (rows, columns))
             far.set_values(out, others.places, others.X)
@@ -246,7 +246,7 @@ class SumStore(FeatureStore):
         if isinstance(self.features, GrowingSparse):
             self.features.append(new, np.zeros(X.shape[0]))
         else:
-            self.features = grown(self.features, self.n)
+            self.features = grow_array(self.features, self.n)
             self.features[first : self.n] = new
         return diagonal + self.share_of_features * self._round_shares(squared_norms(new))
 
@@ -296,8 +296,8 @@ class CellStore:
     def append(self, X: RowMatrix) -> FloatArray:
         check_width(X, self.d)
         first, self.n = self.n, self.n + X.shape[0]
-        self._cells = grown(self._cells, self.n)
-        self._cells[first : self.n] = self.kernel.nearest(X)
+        self._cells = grow_array(self._cells, self.n)
+        self._cells[first : self.n] = self.kernel.find_nearest(X)
         return self.kernel.diagonal(X)
 
     def keep(self, indices: IntArray) -> None:
@@ -338,7 +338,7 @@ class FormedStore:
         self.X = sp.csr_array(every) if is_sparse(X) else every
         self.n = every.shape[0]
         rows = (X[[i]] for i in range(X.shape[0]))
-        return np.concatenate([formed_values(self.kernel, row, row)[0] for row in rows])
+        return np.concatenate([evaluate_formed(self.kernel, row, row)[0] for row in rows])
 
     def keep(self, indices: IntArray) -> None:
         assert self.X is not None
@@ -347,18 +347,18 @@ class FormedStore:
 
     def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
         assert self.X is not None
-        return np.ascontiguousarray(formed_values(self.kernel, self.X, self.X[indices]).T)
+        return np.ascontiguousarray(evaluate_formed(self.kernel, self.X, self.X[indices]).T)
 
     def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
         """K[rows][:, columns]."""
         assert self.X is not None
-        return formed_values(self.kernel, self.X[rows], self.X[columns])
+        return evaluate_formed(self.kernel, self.X[rows], self.X[columns])
 
     def add_product(
         self, indices: IntArray, coef: FloatArray, out: FloatArray, n_jobs: int
     ) -> None:
         assert self.X is not None
-        out += formed_values(self.kernel, self.X, self.X[indices]) @ coef
+        out += evaluate_formed(self.kernel, self.X, self.X[indices]) @ coef
 
 
 class MatrixStore:
@@ -381,7 +381,7 @@ class MatrixStore:
                 f"{self.n} rows before them and with each other), not {X.shape[1]}."
             )
         n = self.n + b
-        self._K = grown(grown(self._K, n), n, axis=1)
+        self._K = grow_array(grow_array(self._K, n), n, axis=1)
         self._K[self.n : n, :n] = X
         self._K[: self.n, self.n : n] = X[:, : self.n].T
         self.n = n
@@ -429,7 +429,7 @@ class RepeatedStore:
         if new:
             self._diagonal = np.append(self._diagonal, self.store.append(X[new]))
         first, self.n = self.n, self.n + len(X)
-        self._group = grown(self._group, self.n)
+        self._group = grow_array(self._group, self.n)
         self._group[first : self.n] = of
         return self._diagonal[of]
 

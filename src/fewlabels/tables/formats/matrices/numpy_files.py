@@ -17,7 +17,7 @@ from ...._typing import AnyArray, RowMatrix
 from ...._util.messages import UserError, listing, plural
 from ...arrays import PER_CELL, ArrayData, check_matrix, iterate_rows, map_array, read_arrays
 from ...columns.schema import Schema
-from ...limits import check_memory, writing
+from ...limits import check_memory, report_full_disk
 from ...scratch import temporary_folder
 from ...sources import Source
 from ...steady import StrPath
@@ -66,7 +66,7 @@ def _read(source: Source, place: Path | None) -> tuple[RowMatrix, dict[str, AnyA
         with np.load(path, allow_pickle=False) as file:
             names = file.files
             if place is not None:
-                with writing(place, _measure_unpacked(path)[0]):
+                with report_full_disk(place, _measure_unpacked(path)[0]):
                     file = {
                         name: _map_member(path, name, place, k) for k, name in enumerate(names)
                     }

@@ -12,7 +12,7 @@ from ...._typing import FloatArray
 from ...._util.messages import UserError
 from ...arrays import ArrayData, as_sparse, slice_rows
 from ...columns.schema import Schema
-from ...limits import check_memory, writing
+from ...limits import check_memory, report_full_disk
 from ...sources import Source
 from ...steady import StrPath
 from ...stored import SparseWriter
@@ -65,7 +65,7 @@ def map_rows(path: StrPath, place: Path) -> ArrayData:
     """Return sparse rows of a text as mapped ``ArrayData``; y are its labels."""
     labels, least, most = [], np.inf, -1
     size = _MAX_STORED_PER_BYTE * os.path.getsize(path)
-    with writing(place, size), SparseWriter(place, 0, np.float64) as rows:
+    with report_full_disk(place, size), SparseWriter(place, 0, np.float64) as rows:
         for X, y, _ in _iterate_file(path):
             rows.write(X)
             labels.append(y)
