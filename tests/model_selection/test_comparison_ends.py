@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from sklearn.semi_supervised import LabelSpreading
 
 from fewlabels import S3VM, SVDD
-from fewlabels.baselines.methods import ComparedMethod, _GraphOf
+from fewlabels.baselines.methods import ComparedMethod, _FixedGraph
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison.judge import cannot_change
 from fewlabels.model_selection.comparison.run import Scores, run
@@ -125,7 +125,7 @@ def test_the_graph_is_that_of_label_spreading(rng):
     X, y = rng.normal(size=(80, 3)), np.full(80, -1)
     y[:20] = X[:20, 0] > 0
     theirs = LabelSpreading(kernel="knn", n_neighbors=5, alpha=0.8).fit(X, y)
-    ours = LabelSpreading(kernel=_GraphOf(5, X), alpha=0.8).fit(X, y)
+    ours = LabelSpreading(kernel=_FixedGraph(5, X), alpha=0.8).fit(X, y)
     np.testing.assert_array_equal(ours.label_distributions_, theirs.label_distributions_)
 
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fewlabels.monitoring import LORD, SAFFRON, Monitor
 from fewlabels.monitoring.changes import began
-from fewlabels.monitoring.class_shift import class_shift, labelled
+from fewlabels.monitoring.class_shift import class_shift, scores_by_class
 from fewlabels.monitoring.features import compare, compare_pairs
 
 
@@ -77,7 +77,7 @@ def test_a_changed_class_ratio_is_told_from_changed_features(prior):
     first, second = rng.normal(-1.5, 1, 400), rng.normal(1.5, 1, 200)
     if prior is not None:  # unlabelled rows
         first = np.where(rng.random(400) < prior, rng.normal(1.5, 1, 400), first)
-    reference = labelled(np.r_[first, second], np.r_[np.zeros(400), np.ones(200)], prior)
+    reference = scores_by_class(np.r_[first, second], np.r_[np.zeros(400), np.ones(200)], prior)
     more = rng.random(400) < 0.7
     ratio = class_shift(
         reference, np.where(more, rng.normal(1.5, 1, 400), rng.normal(-1.5, 1, 400))

@@ -152,7 +152,7 @@ class SkactivemlAdapter(Strategy):
     Parameters
     ----------
     strategy : SingleAnnotatorPoolQueryStrategy
-        SkactivemlAdapter, with ``missing_label=nan``; those that ask for ``clf`` get the one passed.
+        Theirs, with ``missing_label=nan``; those that take ``clf`` get the one passed.
     missing_label : scalar, default=nan
         Value of y that marks rows without a label, besides missing ones.
     random_state : int, RandomState or None, default=None

@@ -155,7 +155,8 @@ class KernelEstimator(FittedEstimator):
         if not isinstance(self.kernel, str) or kind not in MAPPED_OUT_OF_CORE:
             return f"{description} take {list_kinds(MAPPED_OUT_OF_CORE)}"
         if kind not in self._out_of_core.kernels:
-            return f"{type(self).__name__} with {description} takes {list_kinds(self._out_of_core.kernels)}"
+            allowed_kinds = list_kinds(self._out_of_core.kernels)
+            return f"{type(self).__name__} with {description} takes {allowed_kinds}"
         if kind is Polynomial and self.coef0 < 0.0:
             return f"{description} take kernel='poly' with coef0 >= 0 only"
         for name, allowed in self._out_of_core.parameters.items():

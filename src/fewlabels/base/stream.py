@@ -11,7 +11,7 @@ from ..kernels import Kernel, centered
 from ..kernels.operators import GramOperator, make_gram
 from ..kernels.operators.equal_rows import DuplicateRows, row_keys
 from ..problem import DualProblem, RowPenalties
-from ..problem.formulation import Formulation, Rows
+from ..problem.formulation import Formulation, RowArrays
 from ..problem.penalty import group_sums
 from ..rows.row_store import (
     BREAKDOWNS,
@@ -86,7 +86,7 @@ class ConvexStream(RetrainedStream):
         self.marks.begin()
         if self.formulation.needs_diagonal:
             rows["diagonal"] = self._diagonal(rows.X)
-        self.formulation = self.stated.on_path(cast(Rows, rows))
+        self.formulation = self.stated.on_path(cast(RowArrays, rows))
         self.on_path = np.flatnonzero(self._rows_for_path())
         self.mass = self._total_weight(self.on_path)
         a, multiplier = self._start
@@ -123,7 +123,7 @@ class ConvexStream(RetrainedStream):
     def takes(self) -> BoolArray:
         """Mask of the places whose rows belong on a path."""
         takes, calibrates = (
-            self.formulation.takes(cast(Rows, self.rows)),
+            self.formulation.takes(cast(RowArrays, self.rows)),
             self.rows.get("calibrates"),
         )
         return takes if calibrates is None else takes & ~calibrates
@@ -367,7 +367,7 @@ class ConvexStream(RetrainedStream):
         weight = np.bincount(self.of[stays], weight, minlength=len(heads))
         return self.marks.at(heads[numbers]) | {"weight": weight[numbers]}
 
-    def penalties(self, rows: Rows, mass: float) -> RowPenalties:
+    def penalties(self, rows: RowArrays, mass: float) -> RowPenalties:
         """RowPenalties of rows of the path, from their numbers."""
         penalty = self.formulation.penalty(rows, mass)
         return RowPenalties.convex(penalty, self.formulation.ridge(rows))

@@ -88,6 +88,6 @@ def powers(p: float) -> tuple[float, ...]:
     return 0.75 * a, 0.5 * a * a, 0.25 * a**3, 0.75 * b, 0.5 * b * b, 0.25 * b**3, 1.0
 
 
-def bettors() -> list[Mixture | Histogram]:
+def new_bettors() -> list[Mixture | Histogram]:
     """Make new bettors, in the order in which their growths are given."""
     return [Mixture(linear, 5), Mixture(powers, 7), Histogram()]

@@ -18,7 +18,7 @@ from .charts import CHARTS, Chart, Martingale
 from .class_shift import ScoresByClass, scores_by_class
 from .false_discovery import LORD, SAFFRON
 from .kept_rows import KeptContents, KeptRows, Table
-from .martingales import bettors
+from .martingales import new_bettors
 from .ranks import Ranks, p_values_among
 from .scores import Score, check_scores, model_of, own_calibration
 
@@ -478,11 +478,11 @@ class Monitor:
         self.alarm_ = self._last_change = None
 
     def _begin_stream(self, chart: Chart, scores: VectorLike = ()) -> None:
-        self._chart, self._bettors = chart, bettors()
+        self._chart, self._bettors = chart, new_bettors()
         self._ranks.begin(np.asarray(scores))
 
     def _chart_of(self, epoch: int, chart: str | None = None) -> Chart:
-        n = len(bettors())
+        n = len(new_bettors())
         if self.run_length is not None:
             return CHARTS[chart or self.chart or _CHART](self.run_length, n)
         return Martingale(self.alpha / (epoch * (epoch + 1) if self.refits else 1), n)

@@ -16,14 +16,14 @@ from .._typing import AnyArray, BoolArray, FloatArray
 from .._util.messages import Message, ref
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
-from ..problem.formulation import Formulation, Rows
+from ..problem.formulation import Formulation, RowArrays
 from ..problem.penalty import Penalty
 
 # Default cost of an anomaly's slack, in units of the cost of a normal row's.
 ANOMALY_COST = 10.0
 
 
-def anomaly_mask(rows: Rows) -> BoolArray | None:
+def anomaly_mask(rows: RowArrays) -> BoolArray | None:
     """Return the mask of the confirmed anomalies among some rows; None without any."""
     anomaly = rows.get("anomaly")
     return anomaly if anomaly is not None and anomaly.any() else None
@@ -32,11 +32,11 @@ def anomaly_mask(rows: Rows) -> BoolArray | None:
 class OneClassFormulation(Formulation):
     """A formulation with normal rows and confirmed anomalies."""
 
-    def masses(self, rows: Rows) -> FloatArray:
+    def masses(self, rows: RowArrays) -> FloatArray:
         anomaly = anomaly_mask(rows)
         return rows["weight"] if anomaly is None else np.where(anomaly, 0.0, rows["weight"])
 
-    def check_remaining(self, rows: Rows) -> None:
+    def check_remaining(self, rows: RowArrays) -> None:
         super().check_remaining(rows)
         anomaly = anomaly_mask(rows)
         if anomaly is not None and not np.any(self.takes(rows) & ~anomaly):
@@ -47,7 +47,10 @@ class OneClassFormulation(Formulation):
 
     @staticmethod
     def _penalty(
-        rows: Rows, upper: float | FloatArray, lower: float | FloatArray, slope: FloatArray | float
+        rows: RowArrays,
+        upper: float | FloatArray,
+        lower: float | FloatArray,
+        slope: FloatArray | float,
     ) -> Penalty:
         """The linear penalty with the upper ends of normal rows, or anomalies' ``lower`` ends."""
         anomaly = anomaly_mask(rows)
@@ -71,20 +74,20 @@ class Ball(OneClassFormulation):
     def _anomaly_cost(self) -> float:
         return ANOMALY_COST * self.C if self.C_anomaly is None else self.C_anomaly
 
-    def _slope(self, rows: Rows, mass: float) -> FloatArray:
+    def _slope(self, rows: RowArrays, mass: float) -> FloatArray:
         return self.unit(mass) * (self.origin - rows["diagonal"])
 
-    def on_path(self, rows: Rows) -> Self:
+    def on_path(self, rows: RowArrays) -> Self:
         origin = float(rows["diagonal"].mean())
         constant = bool(np.all(rows["diagonal"] == origin))
         return replace(self, origin=origin, constant=constant)
 
-    def with_new_rows(self, rows: Rows) -> Self:
+    def with_new_rows(self, rows: RowArrays) -> Self:
         constant = self.constant and bool(np.all(rows["diagonal"] == self.origin))
         return replace(self, constant=constant)
 
     def decision(
-        self, rows: Rows, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
+        self, rows: RowArrays, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
     ) -> float:
         unit = self.unit(mass)
         smooth = (h + multiplier - self.ridge(rows) * a) / unit  # 2 K alpha
@@ -112,10 +115,10 @@ class SquaredSlackBall(Ball):
     def min_support(self, mass: float) -> float:
         return 0.0
 
-    def penalty(self, rows: Rows, mass: float) -> Penalty:
+    def penalty(self, rows: RowArrays, mass: float) -> Penalty:
         return self._penalty(rows, np.inf, -np.inf, self._slope(rows, mass))
 
-    def ridge(self, rows: Rows) -> FloatArray:
+    def ridge(self, rows: RowArrays) -> FloatArray:
         anomaly = anomaly_mask(rows)
         cost = self.C if anomaly is None else np.where(anomaly, self._anomaly_cost(), self.C)
         return 1.0 / (2.0 * cost * rows["weight"])
@@ -150,7 +153,7 @@ class LinearSlackBall(Ball):
     def min_support(self, mass: float) -> float:
         return 1.0 / (self.C * mass) if self.nu is None else self.nu
 
-    def penalty(self, rows: Rows, mass: float) -> Penalty:
+    def penalty(self, rows: RowArrays, mass: float) -> Penalty:
         weight, cost = rows["weight"], self._anomaly_cost()
         upper = weight if self.nu is not None else self.C * weight
         return self._penalty(rows, upper, -cost * weight, self._slope(rows, mass))
@@ -164,7 +167,7 @@ class LinearSlackBall(Ball):
         """Return whether C is large enough for rows that weigh ``mass``."""
         return self.nu is not None or self.C * mass >= 1.0 - 1e-12
 
-    def check_remaining(self, rows: Rows) -> None:
+    def check_remaining(self, rows: RowArrays) -> None:
         super().check_remaining(rows)
         mass = float(self.masses(rows).sum())
         if not self.has_solution(mass):
@@ -200,12 +203,12 @@ class OneClass(OneClassFormulation):
     def min_support(self, mass: float) -> float:
         return self.nu
 
-    def penalty(self, rows: Rows, mass: float) -> Penalty:
+    def penalty(self, rows: RowArrays, mass: float) -> Penalty:
         weight = rows["weight"]
         return self._penalty(rows, weight, -self.C_anomaly * weight, 0.0)
 
     def decision(
-        self, rows: Rows, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
+        self, rows: RowArrays, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
     ) -> float:
         return h[k]
 

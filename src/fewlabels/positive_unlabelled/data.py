@@ -17,7 +17,7 @@ from ..kernels.operators import (
     equal_rows,
     row_keys,
 )
-from ..kernels.operators.equal_rows import Copies
+from ..kernels.operators.equal_rows import DuplicateRows
 from ..problem import Penalty
 from ..solvers import Result, Settings
 from ..solvers.whole import make_training_gram
@@ -138,7 +138,7 @@ class PUData:
         return self._mean_similarity(self.positive)
 
     @cached_property
-    def _copies(self) -> Copies | None:
+    def _copies(self) -> DuplicateRows | None:
         is_matrix = self.kernel.is_matrix
         return None if is_matrix else equal_rows(self.X)
 

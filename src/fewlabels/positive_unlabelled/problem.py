@@ -8,7 +8,7 @@ import numpy as np
 from .._typing import BoolArray, FloatArray
 from ..kernels.operators import GramOperator
 from ..problem.dual import DualProblem
-from ..problem.formulation import Formulation, Rows
+from ..problem.formulation import Formulation, RowArrays
 from ..problem.penalty import Penalty
 
 # lambda times the number of positive rows: on real sets the best was between 0.1 and 0.2 (12 sets
@@ -21,7 +21,7 @@ def weight_of_norm(lam: str | float, weight_positive: float) -> float:
     return _AUTO_COST / weight_positive if lam == "auto" else float(lam)
 
 
-def kinds(rows: Rows) -> tuple[BoolArray, BoolArray]:
+def kinds(rows: RowArrays) -> tuple[BoolArray, BoolArray]:
     """Masks of the positive rows and of the others."""
     return rows["positive"], ~rows["positive"]
 
@@ -62,27 +62,27 @@ class DoubleHinge(Formulation):
     def total(self, mass: float) -> float:
         return self.prior * mass
 
-    def penalty(self, rows: Rows, mass: float) -> Penalty:
+    def penalty(self, rows: RowArrays, mass: float) -> Penalty:
         return self._penalty(rows, self.total(mass), rows["weight"], self.unit(mass), self.origin)
 
-    def stated(self, rows: Rows, mass: float) -> tuple[Penalty, float]:
+    def stated(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
         # By its own formulas, and not by the path's and a division, which would round.
         total, reach = self.prior / (2.0 * self.lam), rows["weight"] / (2.0 * self.lam * mass)
         return self._penalty(rows, total, reach, 1.0, 0.0), total
 
     # -- on a path, where rows have the mark "positive" ----------------------------------------
 
-    def takes(self, rows: Rows) -> BoolArray:
+    def takes(self, rows: RowArrays) -> BoolArray:
         return (rows["weight"] > 0) & ~rows["positive"]
 
-    def on_path(self, rows: Rows) -> Self:
+    def on_path(self, rows: RowArrays) -> Self:
         return replace(self, origin=float(np.mean(rows["similarity"][self.takes(rows)])))
 
     def with_positives(self, weight: float) -> Self:
         """The formulation where the positive rows weigh ``weight``."""
         return replace(self, lam=weight_of_norm("auto", weight)) if self.follows else self
 
-    def check_remaining(self, rows: Rows) -> None:
+    def check_remaining(self, rows: RowArrays) -> None:
         counts = rows["weight"] > 0
         for name, kind in zip(("positive", "unlabelled"), kinds(rows), strict=True):
             if not np.any(counts & kind):
@@ -90,7 +90,7 @@ class DoubleHinge(Formulation):
 
     def decision(
         self,
-        rows: Rows,
+        rows: RowArrays,
         k: int,
         a: FloatArray | None,
         h: FloatArray,
@@ -102,7 +102,7 @@ class DoubleHinge(Formulation):
 
     @staticmethod
     def _penalty(
-        rows: Rows, total: float, reach: FloatArray, bend: float, origin: float
+        rows: RowArrays, total: float, reach: FloatArray, bend: float, origin: float
     ) -> Penalty:
         linear = -total * (rows["similarity"] - origin)
         return Penalty.kinked(0.0, 0.5 * reach, reach, linear - bend, linear + bend, len(reach))
@@ -126,7 +126,7 @@ class DoubleHingeOverAll(DoubleHinge):
     def with_positives(self, weight: float) -> Self:
         return replace(super().with_positives(weight), weight_positive=weight)
 
-    def stated(self, rows: Rows, mass: float) -> tuple[Penalty, float]:
+    def stated(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
         weight, fixed = rows["weight"], np.asarray(rows["positive"], dtype=bool)
         half = weight / (4.0 * self.lam * mass)
         at = -self.prior / (2.0 * self.lam) * weight / self.weight_positive

@@ -10,7 +10,7 @@ from ..base.stream import ConvexStream
 from ..base.training_rows import TrainingRows
 from ..calibration.leave_one_out import decisions_without, distinct
 from ..problem import RowPenalties
-from ..problem.formulation import Rows
+from ..problem.formulation import RowArrays
 from ..solvers.path import PathFollower
 from .data import PUData, PUSolution, make_exact_expansion
 from .problem import DoubleHinge, kinds
@@ -55,7 +55,7 @@ class PUStream(ConvexStream):
         return np.flatnonzero(rows.alive & rows["positive"] & (rows["weight"] > 0))
 
     def kinds(self) -> tuple[BoolArray, BoolArray]:
-        return kinds(cast(Rows, self.rows))
+        return kinds(cast(RowArrays, self.rows))
 
     def training_rows(self) -> TrainingRows:
         state = self.rows.state()

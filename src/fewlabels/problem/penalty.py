@@ -13,7 +13,7 @@ import numpy as np
 
 from .._core import penalty as code
 from .._typing import AnyArray, BoolArray, FloatArray, VectorLike
-from ..kernels.operators.equal_rows import Copies
+from ..kernels.operators.equal_rows import DuplicateRows
 from .piecewise import Indices, PiecewiseLinear
 from .totals import Extent, ImpliedEnds, Totals
 
@@ -167,7 +167,7 @@ class Penalty(PiecewiseLinear):
         ends = tuple(np.where(mask, 0.0, end) for end in self.ends)
         return self._unchecked(ends, self.slopes)
 
-    def merge_equal_rows(self, copies: Copies) -> Penalty:
+    def merge_equal_rows(self, copies: DuplicateRows) -> Penalty:
         """Penalties of the sums of variables that have the same slopes, as ``copies`` say.
 
         What the best way of sharing a sum out costs (the infimal convolution).
@@ -178,7 +178,7 @@ class Penalty(PiecewiseLinear):
             ends.append(np.clip(group_sums(copies, kink), ends[-1], upper))
         return Penalty((*ends, upper), tuple(slope[copies.first] for slope in self.slopes))
 
-    def share_out(self, together: FloatArray, copies: Copies) -> FloatArray:
+    def share_out(self, together: FloatArray, copies: DuplicateRows) -> FloatArray:
         """The variables whose sums are ``together``; of each at most one is off a breakpoint."""
         whole, n = self.merge_equal_rows(copies), len(copies.first)
         (low, high), base = self.ends[:2], whole.lower
@@ -366,7 +366,7 @@ class RowPenalties:
         )
 
 
-def group_sums(copies: Copies, values: FloatArray) -> FloatArray:
+def group_sums(copies: DuplicateRows, values: FloatArray) -> FloatArray:
     """Sums of values over rows that are equal."""
     totals = np.zeros(len(copies.first))
     code.group_sums(copies.of, _to_contiguous(values), totals)

@@ -181,11 +181,11 @@ def make_moved_images() -> FloatArray:
 
 def compare_libraries(rows: FloatArray, nu: float = 0.5) -> dict[str, dict[str, float | None]]:
     """Fit and score with both libraries, printing as they finish; figures by library."""
-    estimator_class = estimator_class("one-class")
+    svdd = estimator_class("one-class")
     results = {}
     say(f"{'':<22}{'fit, s':>10}{'score, s':>10}{'objective':>14}{'duality gap':>13}")
     for title, model in (
-        ("fewlabels", estimator_class(nu=nu)),
+        ("fewlabels", svdd(nu=nu)),
         ("scikit-learn", OneClassSVM(nu=nu)),
     ):
         started = time.perf_counter()

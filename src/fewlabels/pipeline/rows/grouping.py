@@ -14,7 +14,7 @@ from ...rows.near_copies import near_copies
 from ...rows.repeats import Groups, join_groups, labels_agree, repeated_rows
 from ...tables.columns.column import are_blank, is_number, numbers, text
 from ...tables.columns.profile import MANY_CATEGORIES, is_identifier_name
-from ...tables.columns.target import Roles
+from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TableRows, TrainingFile
 
 # What becomes of groups, with labels and without.
@@ -39,7 +39,7 @@ class Grouping(NamedTuple):
     notes: list[str]
 
 
-def with_identifier(file: TrainingFile, roles: Roles, task: Task) -> TrainingFile:
+def with_identifier(file: TrainingFile, roles: RowSelection, task: Task) -> TrainingFile:
     """Return the file with a repeated identifier as its groups, if its rows are alike."""
     if file.groups is not None or not isinstance(file.content, pa.Table):
         return file

@@ -9,7 +9,7 @@ from ..._typing import RowMatrix
 from ..._util.messages import ref
 from ...one_class.task import ONE_CLASS
 from ...tables.columns import target as rows_of
-from ...tables.columns.target import Roles
+from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TrainingFile
 from ..answers import Answer
 from ..options.fit import FitOptions
@@ -41,14 +41,16 @@ ON_ALL_ROWS = f"{ref('machine', 'svdd')} and one-class train"
 _MAX_COUNTED_ROWS = 20_000
 
 
-def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
+def roles(file: TrainingFile, machine: str, options: FitOptions) -> RowSelection:
     """Select every row, or only rows of the normal class."""
     if file.labels is None:
         return rows_of.choose_all_rows(file.n_rows)
     return rows_of.choose_normal_rows(file.labels, options.normal)
 
 
-def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
+def adapt_settings(
+    settings: dict[str, Any], roles: RowSelection, options: FitOptions
+) -> dict[str, Any]:
     """Return the settings; none of them depends on the rows."""
     return settings
 

@@ -12,7 +12,7 @@ from ..._util.messages import UserError, ref
 from ...class_prior import unlabeled_from_pooled
 from ...class_prior.uncertainty import is_determined
 from ...tables.columns import target as rows_of
-from ...tables.columns.target import Roles
+from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TrainingFile
 from ..answers import Answer
 from ..options.fit import FitOptions
@@ -40,12 +40,14 @@ ON_ALL_ROWS = f"{ref('machine', 'pusvm')} trains"
 _MAX_FIT_SHARE = 0.1
 
 
-def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
+def roles(file: TrainingFile, machine: str, options: FitOptions) -> RowSelection:
     """Select the rows of the positive class, and all others."""
     return rows_of.choose_positive_rows(file.labels, options.positive)
 
 
-def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
+def adapt_settings(
+    settings: dict[str, Any], roles: RowSelection, options: FitOptions
+) -> dict[str, Any]:
     """Return the settings with the prior as a share of the unlabelled rows."""
     prior = settings.get("prior")
     if options.prior_convention != "pooled" or prior is None:

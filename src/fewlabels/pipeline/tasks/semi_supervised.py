@@ -13,7 +13,7 @@ from ...positive_unlabelled.task import POSITIVE_UNLABELLED
 from ...semi_supervised.task import SEMI_SUPERVISED
 from ...tables.columns import target as rows_of
 from ...tables.columns.column import format_number
-from ...tables.columns.target import Roles
+from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TrainingFile
 from ..answers import Answer, ClassAnswer
 from ..options.fit import FitOptions
@@ -37,14 +37,16 @@ ON_ALL_ROWS = f"{ref('machine', 's3vm')} with {ref('kernel', 'linear')} trains"
 _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 
 
-def roles(file: TrainingFile, machine: str, options: FitOptions) -> Roles:
+def roles(file: TrainingFile, machine: str, options: FitOptions) -> RowSelection:
     """Select the rows of every class, and all others."""
     return rows_of.choose_class_rows(
         file.labels, _FOR_POSITIVES.get(machine, POSITIVE_UNLABELLED.usual)
     )
 
 
-def adapt_settings(settings: dict[str, Any], roles: Roles, options: FitOptions) -> dict[str, Any]:
+def adapt_settings(
+    settings: dict[str, Any], roles: RowSelection, options: FitOptions
+) -> dict[str, Any]:
     """Return the settings with class shares in the order of the classes."""
     shares = settings.get("class_ratio")
     if not isinstance(shares, Mapping):

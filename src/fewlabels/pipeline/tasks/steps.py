@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..._typing import RowMatrix
 from ...base.task import Task
-from ...tables.columns.target import Roles
+from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TrainingFile
 from ..answers import Answer, ClassAnswer
 from ..options.fit import FitOptions
@@ -24,14 +24,14 @@ class TaskSteps(Protocol):
 
     ON_ALL_ROWS: str
 
-    def roles(self, file: TrainingFile, machine: str, options: FitOptions) -> Roles: ...
+    def roles(self, file: TrainingFile, machine: str, options: FitOptions) -> RowSelection: ...
 
     def choose(
         self, why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float
     ) -> Choice: ...
 
     def adapt_settings(
-        self, settings: dict[str, Any], roles: Roles, options: FitOptions
+        self, settings: dict[str, Any], roles: RowSelection, options: FitOptions
     ) -> dict[str, Any]: ...
 
     def explain_tuning(self, tuning: TuningResult) -> str: ...

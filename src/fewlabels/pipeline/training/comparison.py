@@ -12,7 +12,7 @@ from sklearn.base import TransformerMixin
 from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref, template
 from ...tables.columns.schema import Schema
-from ...tables.columns.target import Roles
+from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TrainingFile, select_encoder_rows
 from ...tasks import METHODS, estimator_class, list_methods_with, task_of
 from ..observer import Observer, capture_warnings
@@ -113,7 +113,7 @@ def _caution_about_labels(comparison: BaselineComparison, training: dict[str, An
     )
 
 
-def find_other_rows(file: TrainingFile, roles: Roles) -> IntArray:
+def find_other_rows(file: TrainingFile, roles: RowSelection) -> IntArray:
     """Return positions of rows of classes that a model of one class does not learn from."""
     if roles.y is not None or file.labels is None:
         return np.empty(0, np.intp)
@@ -121,7 +121,7 @@ def find_other_rows(file: TrainingFile, roles: Roles) -> IntArray:
 
 
 def encode_other_rows(
-    file: TrainingFile, roles: Roles, encoder: TransformerMixin, schema: Schema
+    file: TrainingFile, roles: RowSelection, encoder: TransformerMixin, schema: Schema
 ) -> tuple[RowMatrix | None, list[str]]:
     """Encode rows of other classes: None where there are none, and remarks."""
     others = find_other_rows(file, roles)

@@ -10,7 +10,7 @@ from sklearn.base import TransformerMixin
 from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref
 from ...tables.columns.schema import Schema
-from ...tables.columns.target import Roles
+from ...tables.columns.target import RowSelection
 from ...tables.encoding.fit import (
     explain_common_unit,
     fit_encoder,
@@ -21,7 +21,7 @@ from ...tables.encoding.fit import (
 from ...tables.reading.training import TableRows, TrainingFile
 
 if TYPE_CHECKING:
-    from ...model_selection.weighing import Weighing
+    from ...model_selection.weighing import ColumnWeights
 
 
 class Encoded(NamedTuple):
@@ -36,13 +36,13 @@ class Encoded(NamedTuple):
     encoder: TransformerMixin
     X: RowMatrix
     schema: Schema
-    weighing: Weighing | None
+    weighing: ColumnWeights | None
     notes: list[str]
 
 
 def encode(
     file: TrainingFile,
-    roles: Roles,
+    roles: RowSelection,
     missing: str,
     scale: str | bool,
     *,
@@ -99,7 +99,7 @@ def encode(
 def text_facts(
     encoder: TransformerMixin,
     schema: Schema,
-    weighing: Weighing | None,
+    weighing: ColumnWeights | None,
     weight: float | None = None,
 ) -> dict[str, Any] | None:
     """Return what a model keeps of its columns of texts, plain values only; None without any.
@@ -126,7 +126,7 @@ def text_facts(
     }
 
 
-def _describe_weights(weighing: Weighing, schema: Schema) -> str:
+def _describe_weights(weighing: ColumnWeights, schema: Schema) -> str:
     usual = weighing.areas[1.0]
     if schema.only_texts:
         weight_words = "only the texts are used"

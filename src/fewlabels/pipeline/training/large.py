@@ -24,7 +24,7 @@ from ...rows.validation import memory_requirement
 from ...tables.arrays import ArrayData, read_arrays, release_pages, take_rows
 from ...tables.columns.column import are_blank, text
 from ...tables.columns.tally import Tally
-from ...tables.columns.target import Roles, target_as_text
+from ...tables.columns.target import RowSelection, target_as_text
 from ...tables.folders import parquet_files
 from ...tables.formats.registry import is_compressed
 from ...tables.limits import free_memory, parse_size, report_full_disk
@@ -244,7 +244,9 @@ class StoredLabels:
         return roles.keep[where], None if roles.y is None else roles.y[where]
 
 
-def select_rows_by_value(prepared: Prepared, options: FitOptions, values: list[str]) -> Roles:
+def select_rows_by_value(
+    prepared: Prepared, options: FitOptions, values: list[str]
+) -> RowSelection:
     """Select the rows to learn from by their values of the target."""
     file = replace(prepared.file, values=np.array(values, dtype=object))
     machine = prepared.choice.machine

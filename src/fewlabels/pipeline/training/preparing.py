@@ -44,7 +44,7 @@ from .encoding import Encoded, encode
 from .propensities import check_takes_propensities
 
 if TYPE_CHECKING:
-    from ...model_selection.weighing import Weighing
+    from ...model_selection.weighing import ColumnWeights
 
 # Encoded columns for categories that a model of one class gets in updates.
 _SPARE_COLUMNS = 16
@@ -75,7 +75,7 @@ class Prepared:
     search: SearchPlan
     keeps_rows: bool
     notes: list[str]
-    weighing: Weighing | None = None
+    weighing: ColumnWeights | None = None
     expected: float = 0.0
     groups: Groups | None = None
 
