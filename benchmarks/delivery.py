@@ -134,7 +134,7 @@ def measure(problem, part, seed, budget):
         answers = one.pipeline.predict(test)
         classes = one.pipeline[-1].classes_
         found[name] = {
-            "machine": one.metadata["machine"],
+            "machine": one.metadata["method"],
             "accuracy": float(np.mean((answers == classes[1]) == truth)),
             "auc": float(roc_auc_score(truth, scores)),
         }

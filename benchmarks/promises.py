@@ -69,7 +69,7 @@ def reduced(X):
 def contents_of(X, y, method):
     """Estimator and findings of a report, without a search for settings."""
     frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])]).assign(y=y)
-    found = fit_table(frame, "y", machine=method, time_budget=0, baselines=False)
+    found = fit_table(frame, "y", method=method, time_budget=0, baselines=False)
     return found.model[-1], found.report.contents.findings
 
 

@@ -84,7 +84,7 @@ def main():
         rows = pd.concat([table(ROWS - 500, 7), table(500, 8, 1.5)])
         rows.to_csv(long, index=False)
         model = fit_table(
-            table(150, 0), machine="svdd", time_budget=0, report=False, baselines=False
+            table(150, 0), method="svdd", time_budget=0, report=False, baselines=False
         )
         model.save(folder / "model")
         fixed = (folder / "model", long, "--calibration", folder / "before.csv")

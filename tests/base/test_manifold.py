@@ -170,7 +170,7 @@ def test_copies_and_model_files(kernel, rng, tmp_path):
     X, positive = moons(rng)
     new = moons(rng, 30)[0]
     machine = S3VM(kernel=kernel, probability="sigmoid")
-    pipeline = Pipeline([("columns", StandardScaler()), ("machine", machine)])
+    pipeline = Pipeline([("columns", StandardScaler()), ("model", machine)])
     pipeline.fit(X, labelled(positive))
     expected = pipeline.decision_function(new)
     probability = pipeline.predict_proba(new)

@@ -291,7 +291,7 @@ def test_model_files(asked, held, rng, tmp_path):
         if asked:
             expected = machine.predict_proba(X)
         metadata = describe_model(name, {}, Schema("dense", X.shape[1]), {"rows_held": held})
-        save_model(tmp_path / name, Pipeline([("machine", machine)]), metadata)
+        save_model(tmp_path / name, Pipeline([("model", machine)]), metadata)
         loaded = load_model(tmp_path / name)[0][-1]
         if name == "s3vm" and not asked and not held:
             with pytest.raises(ValueError, match="call predict_proba once before"):

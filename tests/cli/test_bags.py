@@ -28,7 +28,7 @@ def test_saved_updated_and_exported(run, table, tmp_path):
     # The same bits: a row of other digits is another row, and in other bags.
     rows = pd.read_csv(table, float_precision="round_trip")
     pipeline, _, metadata = load_model(model)
-    assert (metadata["machine"], metadata["format_version"]) == ("svdd-ensemble", 1)
+    assert (metadata["method"], metadata["format_version"]) == ("svdd-ensemble", 1)
     X = pipeline[:-1].transform(rows)
     # The last column marks blanks, of which there are none.
     scaled = (rows - rows.mean()) / rows.std(ddof=0)
@@ -66,24 +66,24 @@ def test_without_rows_and_cut_short(run, table, tmp_path):
 
 
 def test_a_threshold_of_its_own_is_refused(run, table, tmp_path):
-    result = run("fit", table, "-o", tmp_path / "m", "--machine", "svdd-ensemble",
+    result = run("fit", table, "-o", tmp_path / "m", "--method", "svdd-ensemble",
                  "--target-fpr", "none")  # fmt: skip
     assert result.code == 2
-    assert "svdd-ensemble has none; pass a rate, or --machine svdd." in result.err
+    assert "svdd-ensemble has none; pass a rate, or --method svdd." in result.err
 
 
 def test_few_different_rows_leave_no_threshold(run, tmp_path):
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 2)), columns=["a", "b"])
     pd.concat([rows] * 50).to_csv(tmp_path / "d.csv", index=False)
     usual = ["fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--time-budget", 0]
-    for options in (["--target-fpr", 0.05], ["--machine", "svdd-ensemble"]):
+    for options in (["--target-fpr", 0.05], ["--method", "svdd-ensemble"]):
         refused = run(*usual, *options)
         assert "too small for 4 different rows of calibration data" in refused.err
     assert refused.code == 2 and not (tmp_path / "m").exists()
     assert "too small for 4 different rows of calibration data" in refused.err
 
 
-@pytest.mark.parametrize("options", [(), ("--machine", "svdd")])
+@pytest.mark.parametrize("options", [(), ("--method", "svdd")])
 def test_few_different_rows_get_the_machine_s_own_threshold(run, tmp_path, options):
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 2)), columns=["a", "b"])
     pd.concat([rows] * 50).to_csv(tmp_path / "d.csv", index=False)

@@ -36,12 +36,12 @@ def tables(tmp_path, seed):
 def test_fit_predict_explain_and_inspect(run, tables, name):
     table, model, out = tables / f"{name}.csv", tables / "m", tables / "out.csv"
     target = () if name == "neighbours" else ("--target", "kind")
-    done = run("fit", table, *target, "--machine", name, "-o", model, *QUICK, "--json")
+    done = run("fit", table, *target, "--method", name, "-o", model, *QUICK, "--json")
     assert done.code == 0, done.err
     told = json.loads(done.out)
-    assert told["machine"] == name and told["parameters"]["method"] == name
+    assert told["method"] == name and told["parameters"]["method"] == name
     assert told["training"]["support_vectors"] is None
-    lines = run("fit", table, *target, "--machine", name, "-o", model, *QUICK).out
+    lines = run("fit", table, *target, "--method", name, "-o", model, *QUICK).out
     assert "defaults" in lines and "support vectors" not in lines and "rounds" not in lines
     assert run("predict", model, table, "-o", out).code == 0
     scored = pd.read_csv(out)
@@ -59,23 +59,23 @@ def test_fit_predict_explain_and_inspect(run, tables, name):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--gamma", 1], "--gamma needs --machine svdd"),
-        (["--kernel", "linear"], "--kernel needs --machine svdd"),
+        (["--gamma", 1], "--gamma needs --method svdd"),
+        (["--kernel", "linear"], "--kernel needs --method svdd"),
         (["--rows"], "can't update neighbours models"),
         (["--target-fpr", "none"], "neighbours has none"),
         (["--clean"], "neighbours has none"),
-        (["--prior", 0.3], "--prior needs --machine"),
+        (["--prior", 0.3], "--prior needs --method"),
     ],
 )
 def test_options_that_a_method_does_not_have(run, tables, options, message):
-    command = ["fit", tables / "neighbours.csv", "--machine", "neighbours", "-o", tables / "m"]
+    command = ["fit", tables / "neighbours.csv", "--method", "neighbours", "-o", tables / "m"]
     refused = run(*command, *QUICK, *options)
     assert refused.code == 2 and message in refused.err, refused.err
 
 
 def test_too_few_rows_for_a_threshold(run, tables):
     pd.read_csv(tables / "neighbours.csv")[:12].to_csv(tables / "few.csv", index=False)
-    command = ["fit", tables / "few.csv", "--machine", "neighbours", "-o", tables / "m", *QUICK]
+    command = ["fit", tables / "few.csv", "--method", "neighbours", "-o", tables / "m", *QUICK]
     refused = run(*command)
     assert refused.code == 2 and "pass --target-fpr RATE, more rows" in refused.err
     assert run(*command, "--target-fpr", 0.2).code == 0
@@ -83,7 +83,7 @@ def test_too_few_rows_for_a_threshold(run, tables):
 
 def test_in_a_notebook_with_a_report(tables):
     found = fit_table(
-        tables / "logistic.csv", "kind", machine="logistic", time_budget=5, random_state=3
+        tables / "logistic.csv", "kind", method="logistic", time_budget=5, random_state=3
     )
     assert found.model[-1].method == "logistic" and found.model[-1].random_state == 3
     names = set(found.comparison.table["name"])
@@ -101,15 +101,15 @@ def test_a_baseline_that_is_clearly_ahead_is_offered(run, tmp_path, seed):
     table, model = tmp_path / "t.csv", tmp_path / "m"
     kind = np.where(y, "ring", "")
     pd.DataFrame(X, columns=["a", "b"]).assign(kind=kind).to_csv(table, index=False)
-    command = ["fit", table, "--target", "kind", "-o", model, "--machine", "pusvm", "--json"]
+    command = ["fit", table, "--target", "kind", "-o", model, "--method", "pusvm", "--json"]
     command += ["--time-budget", 100]  # for the comparison: the settings are given
     done = run(*command, "--kernel", "linear", "--prior", 0.25, "--baselines")
     told = json.loads(done.out)["training"]["baselines"]
     assert "Worse than a baseline" in told["verdict"]
     assert told["offer"] in ("forest", "random-forest", "pu-svm")
-    assert told["instead"].startswith(f"--machine {told['offer']} fits ")
+    assert told["instead"].startswith(f"--method {told['offer']} fits ")
     lines = [" ".join(line.split()) for line in run("inspect", model).out.splitlines()]
-    assert any(line.startswith(f"instead --machine {told['offer']}") for line in lines)
+    assert any(line.startswith(f"instead --method {told['offer']}") for line in lines)
 
 
 def test_nothing_is_offered_where_nothing_is_clear(seed):
@@ -120,13 +120,13 @@ def test_nothing_is_offered_where_nothing_is_clear(seed):
 
 def test_the_kernel_of_trees(run, tables):
     command = ["fit", tables / "forest.csv", "--target", "kind", "-o", tables / "m", *QUICK]
-    done = run(*command, "--machine", "pu-ensemble", "--kernel", "trees", "--bags", 2)
+    done = run(*command, "--method", "pu-ensemble", "--kernel", "trees", "--bags", 2)
     assert done.code == 0 and "kernel trees" in done.out, done.err
     assert run("predict", tables / "m", tables / "forest.csv", "-o", tables / "o.csv").code == 0
     one = ["fit", tables / "neighbours.csv", "-o", tables / "m", *QUICK]
     refused = run(*one, "--kernel", "trees")
     assert refused.code == 2
-    assert "needs --machine pusvm, pu-ensemble or s3vm" in refused.err
+    assert "needs --method pusvm, pu-ensemble or s3vm" in refused.err
     command[1] = tables / "logistic.csv"
     done = run(*command, "--kernel", "trees")
     assert done.code == 0 and "kernel trees" in done.out, done.err

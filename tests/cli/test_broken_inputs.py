@@ -191,7 +191,7 @@ CASES = {
     ),
     "fit: one class": (
         text("a,t\n1,x\n2,x\n3,x\n4,\n"),
-        [*FIT, "--target", "t", "--machine", "s3vm"],
+        [*FIT, "--target", "t", "--method", "s3vm"],
         "1 value: .*needs two or more classes",
     ),
     "prior: no unlabelled row": (

@@ -113,7 +113,7 @@ def training(**more):
     ],
 )  # fmt: skip
 def test_what_figures_assume(more, expected):
-    lines = answer({"machine": "pusvm", "training": training(**more)})
+    lines = answer({"method": "pusvm", "training": training(**more)})
     assumed = dict(line for line in lines if line[0] == "assumes")["assumes"]
     assert (assumed and as_flags(assumed)) == expected
 
@@ -128,7 +128,7 @@ def test_scores_on_doubtful_labels_are_called_so(doubtful):
     )  # fmt: skip
     assert comparison_facts(comparison, {})["caution"] is None
     facts = comparison_facts(comparison, doubtful)
-    lines = answer({"machine": "pusvm", "training": training(baselines=facts)})
+    lines = answer({"method": "pusvm", "training": training(baselines=facts)})
     at = [name for name, _ in lines].index("comparison")
     assert [words for _, words in lines[at : at + 3]] == [
         "Better than 2 baselines.", "Measured: ROC AUC, these against those.",

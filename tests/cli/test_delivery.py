@@ -77,7 +77,7 @@ def test_what_is_clearly_better_is_delivered(run, tmp_path, seed):
                "--time-budget", 200, "--json")  # fmt: skip
     assert done.code == 0, done.err
     summary = json.loads(done.out)
-    assert summary["machine"] == summary["training"]["machine"] == NAME
+    assert summary["method"] == summary["training"]["method"] == NAME
     assert summary["parameters"]["method"] == NAME
     delivered = summary["training"]["delivered"]
     assert delivered["instead_of"] == "s3vm" and 0.0 < delivered["low"] < delivered["high"]
@@ -87,7 +87,7 @@ def test_what_is_clearly_better_is_delivered(run, tmp_path, seed):
     assert beside["worse_than"] == [] and beside["offer"] is None and beside["instead"] is None
     assert [line["name"] for line in beside["table"] if line["ours"]] == [TREES]
     # The file on disk is the delivered one, complete.
-    assert read_metadata(model)["machine"] == NAME
+    assert read_metadata(model)["method"] == NAME
     assert load_model(model)[0][-1].method == NAME
     assert run("predict", model, table, "-o", tmp_path / "o.csv").code == 0
     answers = pd.read_csv(tmp_path / "o.csv")["label"].to_numpy()
@@ -103,7 +103,7 @@ def test_what_is_clearly_better_is_delivered(run, tmp_path, seed):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"machine": "s3vm"}, "s3vm is kept because of machine"),
+        ({"method": "s3vm"}, "s3vm is kept because of method"),
         ({"C": 3.0}, "s3vm is kept because of C"),
         ({"kernel": "rbf", "gamma": 0.1}, "because of kernel and gamma"),
         ({"rows": True}, "because of rows=True"),
@@ -111,19 +111,19 @@ def test_what_is_clearly_better_is_delivered(run, tmp_path, seed):
 )
 def test_what_was_asked_for_is_kept(table, prepared, options, why):
     training = fitted(table, **options).metadata["training"]
-    assert training["machine"] == "s3vm" and training["delivered"] is None
+    assert training["method"] == "s3vm" and training["delivered"] is None
     beside = training["baselines"]
     assert beside["verdict"].startswith("S3VM: Worse than a baseline: extremely random trees")
     assert "se the baseline" not in beside["verdict"]
     assert any(part in beside["instead"] for part in why.split("|"))
     assert beside["instead"].startswith(
-        f"machine='{NAME}' fits {TREES}; it can't be updated (s3vm is kept because of "
+        f"method='{NAME}' fits {TREES}; it can't be updated (s3vm is kept because of "
     )
 
 
 def test_settings_that_every_method_has_are_passed_on(table, prepared):
     found = fitted(table, random_state=5, n_jobs=1, tol=1e-4)
-    assert found.choice.machine == NAME and "clearly better" in found.choice.why
+    assert found.choice.method == NAME and "clearly better" in found.choice.why
     machine = found.model[-1]
     assert (machine.method, machine.random_state, machine.n_jobs) == (NAME, 5, 1)
     ours = found.comparison.table[found.comparison.table["ours"]]
@@ -144,9 +144,9 @@ def test_ctrl_c_keeps_the_model_that_is_there(run, tmp_path, table, prepared, mo
                "--time-budget", 4, "--baselines", "--json")  # fmt: skip
     assert done.code == 0, done.err
     training = json.loads(done.out)["training"]
-    assert training["machine"] == "s3vm" and training["delivered"] is None
+    assert training["method"] == "s3vm" and training["delivered"] is None
     assert training["baselines"]["instead"] == (
-        f"{TREES} is clearly better, but Ctrl-C ended its fit; pass --machine {NAME} to use it"
+        f"{TREES} is clearly better, but Ctrl-C ended its fit; pass --method {NAME} to use it"
     )
     assert type(load_model(tmp_path / "m")[0][-1]) is S3VM
     assert run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "o.csv").code == 0
@@ -155,16 +155,16 @@ def test_ctrl_c_keeps_the_model_that_is_there(run, tmp_path, table, prepared, mo
 def test_a_fit_that_would_take_too_long_is_not_begun(table, prepared, monkeypatch):
     monkeypatch.setattr(BaselineComparison, "seconds_of", lambda *given: 1e4)
     training = fitted(table).metadata["training"]
-    assert training["machine"] == "s3vm" and training["delivered"] is None
+    assert training["method"] == "s3vm" and training["delivered"] is None
     instead = training["baselines"]["instead"]
     assert "fitting it takes about 1e+04 s, and" in instead
     assert "raise time_budget" in instead
 
 
 def test_nothing_is_compared_without_a_report_where_nothing_could_change(table, prepared):
-    for options in ({"machine": "s3vm"}, {"time_budget": 0}, {"baselines": False}):
+    for options in ({"method": "s3vm"}, {"time_budget": 0}, {"baselines": False}):
         found = fitted(table, **{"baselines": None, **options})
-        assert found.comparison is None and found.choice.machine == "s3vm"
+        assert found.comparison is None and found.choice.method == "s3vm"
 
 
 def test_detectors_are_chosen_by_known_anomalies_alone(monkeypatch, few_trees, seed):
@@ -184,7 +184,7 @@ def test_detectors_are_chosen_by_known_anomalies_alone(monkeypatch, few_trees, s
     found = fit_table(frame, "state", normal="good", time_budget=20, report=False)
     training = found.metadata["training"]
     detectors = ("isolation-forest", "neighbours", "root-neighbours", "mahalanobis", "one-class")
-    assert training["machine"] in detectors
+    assert training["method"] in detectors
     assert training["delivered"]["instead_of"] == "svdd-ensemble"
     assert training["target_fpr"] == 0.05 and found.model[-1].target_fpr == 0.05
     outside = (found.predict(frame)["label"] == "outside").to_numpy()
@@ -192,7 +192,7 @@ def test_detectors_are_chosen_by_known_anomalies_alone(monkeypatch, few_trees, s
     # Without known anomalies nothing ranks them.
     alone = frame[frame["state"] == "good"].drop(columns="state")
     found = fit_table(alone, time_budget=8, report=False, baselines=True)
-    assert found.choice.machine == "svdd-ensemble" and found.comparison.preferred.machine == ""
+    assert found.choice.method == "svdd-ensemble" and found.comparison.preferred.machine == ""
 
 
 def test_scikit_learn_s_one_class_svm_as_a_machine(few_trees, seed):
@@ -328,12 +328,12 @@ def test_a_higher_score_is_delivered_in_its_own_words(monkeypatch, few_trees, ma
     monkeypatch.setattr(BaselineComparison, "seconds_of", lambda *given: 0.0)
     options = {"time_budget": 0, "report": False, "baselines": True, "prior": 0.2}
     training = fit_table(table, "kind", **options).metadata["training"]
-    assert training["machine"] == training["delivered"]["machine"] == machine
+    assert training["method"] == training["delivered"]["method"] == machine
     assert training["delivered"]["instead_of"] == "pusvm"
     sentence = training["delivered"]["sentence"]
     assert ("bounded bias (2), because" in sentence) == (machine == "pusvm")
-    kept = fit_table(table, "kind", machine="pusvm", **options).metadata["training"]
-    assert kept["machine"] == "pusvm" and kept["delivered"] is None
+    kept = fit_table(table, "kind", method="pusvm", **options).metadata["training"]
+    assert kept["method"] == "pusvm" and kept["delivered"] is None
 
 
 def test_another_method_in_the_place_of_ours(comparison):

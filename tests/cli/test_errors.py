@@ -48,7 +48,7 @@ FIT = {
     ),
     "several classes for svdd": (
         _csv("a,t\n1,x\n2,y\n"),
-        ["d.csv", "--target", "t", "--machine", "svdd"],
+        ["d.csv", "--target", "t", "--method", "svdd"],
         r"2 values: 'x' \(1\), 'y' \(1\); pass the normal one as --normal",
     ),
     "three classes": (
@@ -59,7 +59,7 @@ FIT = {
     "zero and one": (
         _csv("a,t\n1,0\n2,1\n3,0\n"),
         ["d.csv", "--target", "t"],
-        r"'0' \(2\), '1' \(1\); pass --machine pusvm if '0' marks rows of unknown class, "
+        r"'0' \(2\), '1' \(1\); pass --method pusvm if '0' marks rows of unknown class, "
         "or --normal",
     ),
     "two classes, no blanks": (
@@ -70,9 +70,9 @@ FIT = {
     ),
     "one class for s3vm": (
         _csv("a,t\n1,x\n2,\n"),
-        ["d.csv", "--target", "t", "--machine", "s3vm"],
+        ["d.csv", "--target", "t", "--method", "s3vm"],
         r"1 value: 'x' \(1\), but a semi-supervised model needs two or more classes.*"
-        r"One class and blanks are for --machine pu-ensemble\.",
+        r"One class and blanks are for --method pu-ensemble\.",
     ),
     "missing numbers leave one class": (
         _csv("a,t\n1,x\n,y\n3,\n4,\n"),
@@ -81,7 +81,7 @@ FIT = {
     ),
     "s3vm without target": (
         _csv(GOOD),
-        ["d.csv", "--machine", "s3vm"],
+        ["d.csv", "--method", "s3vm"],
         "needs two or more classes and other rows; pass the column .* as --target",
     ),
     "unlabeled without target": (
@@ -96,8 +96,8 @@ FIT = {
     ),
     "unlabeled for svdd": (
         _csv(GOOD),
-        ["d.csv", "--target", "a", "--machine", "svdd", "--unlabeled", "2"],
-        "--unlabeled needs --machine pusvm or pu-ensemble or s3vm, but the model is svdd",
+        ["d.csv", "--target", "a", "--method", "svdd", "--unlabeled", "2"],
+        "--unlabeled needs --method pusvm or pu-ensemble or s3vm, but the model is svdd",
     ),
     "normal and unlabeled": (
         _csv(GOOD),
@@ -106,7 +106,7 @@ FIT = {
     ),
     "rows for what cannot be updated": (
         _csv("a,t\n1,x\n2,\n3,\n"),
-        ["d.csv", "--target", "t", "--machine", "pu-ensemble", "--rows"],
+        ["d.csv", "--target", "t", "--method", "pu-ensemble", "--rows"],
         "can't update pu-ensemble models; omit the option",
     ),
     "balance of words": (
@@ -122,14 +122,14 @@ FIT = {
     ),
     "bags for svdd": (
         _csv(GOOD),
-        ["d.csv", "--machine", "svdd", "--bags", "3"],
-        "--bags needs --machine svdd-ensemble or pu-ensemble, but",
+        ["d.csv", "--method", "svdd", "--bags", "3"],
+        "--bags needs --method svdd-ensemble or pu-ensemble, but",
     ),
     "bags": (_csv(GOOD), ["d.csv", "--bags", "0"], "--bags 0 is out of range"),
     "max-iter for the ensemble": (
         _csv("a,t\n1,x\n2,\n3,\n"),
-        ["d.csv", "--target", "t", "--machine", "pu-ensemble", "--max-iter", "3"],
-        "--max-iter needs --machine svdd or one-class or pusvm or s3vm",
+        ["d.csv", "--target", "t", "--method", "pu-ensemble", "--max-iter", "3"],
+        "--max-iter needs --method svdd or one-class or pusvm or s3vm",
     ),
     "blank target": (
         _csv("a,t\n1,\n2,\n"),
@@ -148,8 +148,8 @@ FIT = {
     ),
     "no unlabelled row": (
         _csv("a,t\n1,x\n2,x\n"),
-        ["d.csv", "--target", "t", "--machine", "pusvm"],
-        "'x' in every row, .*leave their target blank, or pass --machine svdd",
+        ["d.csv", "--target", "t", "--method", "pusvm"],
+        "'x' in every row, .*leave their target blank, or pass --method svdd",
     ),
     "negatives and blanks": (
         _csv("a,t\n1,0\n2,\n"),
@@ -168,7 +168,7 @@ FIT = {
     ),
     "pusvm without target": (
         _csv(GOOD),
-        ["d.csv", "--machine", "pusvm"],
+        ["d.csv", "--method", "pusvm"],
         "pass the column that distinguishes them as --target",
     ),
     "normal and positive": (
@@ -178,25 +178,25 @@ FIT = {
     ),
     "normal for pusvm": (
         _csv(GOOD),
-        ["d.csv", "--target", "a", "--machine", "pusvm", "--normal", "2"],
-        "--normal needs --machine svdd or svdd-ensemble or one-class, but the model is ",
+        ["d.csv", "--target", "a", "--method", "pusvm", "--normal", "2"],
+        "--normal needs --method svdd or svdd-ensemble or one-class, but the model is ",
     ),
     "positive for svdd": (
         _csv(GOOD),
-        ["d.csv", "--target", "a", "--machine", "svdd", "--positive", "2"],
-        "--positive needs --machine pusvm or pu-ensemble, but the model is svdd; omit one",
+        ["d.csv", "--target", "a", "--method", "svdd", "--positive", "2"],
+        "--positive needs --method pusvm or pu-ensemble, but the model is svdd; omit one",
     ),
     "nu for what the labels chose": (
         _csv("a,t\n1,x\n2,\n3,x\n"),
         ["d.csv", "--target", "t", "--nu", "0.1"],
-        r"--nu needs --machine svdd or one-class, but the model is pusvm \('t' holds one "
+        r"--nu needs --method svdd or one-class, but the model is pusvm \('t' holds one "
         r"class, 'x', and blanks; quicker than a pu-ensemble \(--time-budget 0\)\); omit the "
-        r"option or pass another --machine",
+        r"option or pass another --method",
     ),
     "prior for svdd": (
         _csv(GOOD),
         ["d.csv", "--prior", "0.5"],
-        "--prior needs --machine pusvm",
+        "--prior needs --method pusvm",
     ),
     "prior out of range": (_csv(GOOD), ["d.csv", "--prior", "1"], "--prior 1 is out of range"),
     "prior not a number": (_csv(GOOD), ["d.csv", "--prior", "nan"], "--prior nan is out of range"),
@@ -289,8 +289,8 @@ FIT = {
     ),
     "C for one-class": (
         _csv(GOOD),
-        ["d.csv", "--machine", "one-class", "--C", "1"],
-        "--C needs --machine svdd or svdd-ensemble or s3vm, but the model is one-class",
+        ["d.csv", "--method", "one-class", "--C", "1"],
+        "--C needs --method svdd or svdd-ensemble or s3vm, but the model is one-class",
     ),
     "clean for pusvm": (
         _csv("a,t\n1,x\n2,\n3,x\n"),
@@ -334,7 +334,7 @@ FIT = {
     "target-fpr for pusvm": (
         _csv("a,t\n1,x\n2,\n3,x\n"),
         ["d.csv", "--target", "t", "--target-fpr", "0.1"],
-        "--target-fpr needs --machine svdd or svdd-ensemble or one-class",
+        "--target-fpr needs --method svdd or svdd-ensemble or one-class",
     ),
     "column to keep": (_csv(GOOD), ["d.csv", "--keep", "c"], "no column 'c'; it has 'a', 'b'"),
     "columns of a matrix": (
@@ -350,7 +350,7 @@ FIT = {
     ),
     "report in no folder": (_csv(GOOD), ["d.csv", "--report", "no/r.html"], "no does not exist"),
     "unknown kernel": (_csv(GOOD), ["d.csv", "--kernel", "cosine"], "'cosine' is not one of"),
-    "unknown machine": (_csv(GOOD), ["d.csv", "--machine", "tree"], "'tree' is not one of"),
+    "unknown machine": (_csv(GOOD), ["d.csv", "--method", "tree"], "'tree' is not one of"),
     "no such option": (_csv(GOOD), ["d.csv", "--tree"], "No such option"),
 }
 
@@ -494,7 +494,7 @@ def test_what_the_estimator_refuses_is_a_sentence_too(run, tmp_path, monkeypatch
 
     monkeypatch.setattr(SVDD, "fit", fit)
     (tmp_path / "d.csv").write_text(GOOD)
-    result = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--machine", "svdd")
+    result = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--method", "svdd")
     _check(result, "C is too small for these rows; raise it.")
 
 
@@ -530,7 +530,7 @@ def test_long_names_and_cells_are_cut(run, tmp_path):
     frame["t"] = np.where(frame["b"] > 2, "c" * 50_000, "")
     frame.to_csv(data, index=False)
     out = ["-o", tmp_path / "m"]
-    assert run("fit", data, *out, "--target", "t", "--prior", 0.2, "--machine", "pusvm").code == 0
+    assert run("fit", data, *out, "--target", "t", "--prior", 0.2, "--method", "pusvm").code == 0
     frame.rename(columns={long: "a"}).to_csv(data, index=False)
     lacking = run("predict", tmp_path / "m", data, "-o", tmp_path / "s.csv")
     endless = frame.assign(**{long: [np.inf] * 3 + [1] * (len(frame) - 3)})

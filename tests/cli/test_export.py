@@ -43,7 +43,7 @@ def test_table(run, model, table, tmp_path):
 def test_json_and_quiet(run, model, tmp_path):
     out = tmp_path / "m.onnx"
     summary = json.loads(run("export", model, "-o", out, "--json", "--dtype", "float32").out)
-    assert summary["machine"] == "svdd" and summary["bytes"] == out.stat().st_size
+    assert summary["method"] == "svdd" and summary["bytes"] == out.stat().st_size
     width = next(value for value in summary["inputs"] if value["name"] == "width")
     assert width == {"name": "width", "type": "float", "shape": [None, 1], "kind": "number"}
     assert summary["outputs"][0] == {"name": "label", "type": "string", "shape": [None]}
@@ -73,7 +73,7 @@ def test_labels_are_those_of_predict(run, table, tmp_path, machine):
     else:
         known = np.where((np.arange(len(table)) < 40) & (table["width"] > 10), "wide", "")
     table[["width", "height"]].assign(y=known).to_csv(tmp_path / "rows.csv", index=False)
-    options = ["--target", "y", "--machine", machine]
+    options = ["--target", "y", "--method", machine]
     if machine == "pusvm":
         options += ["--prior", "0.4"]
     model, out = tmp_path / "m.skops", tmp_path / "m.onnx"

@@ -17,7 +17,7 @@ from fewlabels.tables.models.files import load_model, read_metadata
 def test_target_and_normal_value(run, data, tmp_path, table):
     model = tmp_path / "m.skops"
     result = run("fit", data, "--target", "class", "--normal", "good", "--drop", "name",
-                 "--machine", "svdd", "-o", model)  # fmt: skip
+                 "--method", "svdd", "-o", model)  # fmt: skip
     assert result.code == 0, result.err
     pipeline, schema, metadata = load_model(model)
     n_good = int((table["class"] == "good").sum())
@@ -36,14 +36,14 @@ def test_target_and_normal_value(run, data, tmp_path, table):
     assert "blank target not used" in result.err
 
 
-@pytest.mark.parametrize("option", [("--normal", "good"), ("--machine", "svdd")])
+@pytest.mark.parametrize("option", [("--normal", "good"), ("--method", "svdd")])
 def test_one_class_and_blanks_can_be_one_class(run, tmp_path, table, option):
     data, model = tmp_path / "d.csv", tmp_path / "m"
     table[table["class"] != "bad"].drop(columns="name").to_csv(data, index=False)
     result = run("fit", data, "--target", "class", *option, "-o", model)
     assert result.code == 0, result.err
     metadata = load_model(model)[2]
-    assert metadata["machine"] == ("svdd" if "svdd" in option else "svdd-ensemble")
+    assert metadata["method"] == ("svdd" if "svdd" in option else "svdd-ensemble")
     assert metadata["training"]["normal"] == "good"
     assert metadata["training"]["rows"] == (table["class"] == "good").sum()
 
@@ -69,7 +69,7 @@ def test_result_is_that_of_the_library(run, tmp_path, table):
     expected = SVDD(C=0.3, gamma=0.7, tol=1e-6).fit(scaled).decision_function(scaled)
     scores = load_model(model)[0].decision_function(numbers)
     np.testing.assert_allclose(scores, expected, atol=1e-9)
-    assert run("fit", data, "-o", model, "--no-scale", "--machine", "one-class", "--target-fpr",
+    assert run("fit", data, "-o", model, "--no-scale", "--method", "one-class", "--target-fpr",
                "none").code == 0  # fmt: skip
     rows = numbers.assign(new_blanks=0.0).to_numpy()
     expected = OneClassSVM(nu=ONE_CLASS_NU).fit(rows)
@@ -82,7 +82,7 @@ def test_json_and_quiet(run, data, tmp_path):
     summary = json.loads(run(*arguments, "--json").out)
     assert summary["training"]["rows"] == 120
     assert summary["training"]["converged"] is True
-    assert summary["machine"] == "svdd-ensemble"
+    assert summary["method"] == "svdd-ensemble"
     quiet = run(*arguments, "--quiet")
     assert (quiet.out, quiet.err) == ("", "")
 
@@ -145,7 +145,7 @@ def test_matrices(run, tmp_path, table):
     sp.save_npz(tmp_path / "s.npz", sp.csr_array(X))
     scores = {}
     for name in ("d.npy", "d.npz", "d.svm", "s.npz"):
-        result = run("fit", tmp_path / name, "-o", tmp_path / "m", "--machine", "svdd",
+        result = run("fit", tmp_path / name, "-o", tmp_path / "m", "--method", "svdd",
                      "--tol", 1e-6)  # fmt: skip
         assert result.code == 0, result.err
         pipeline, schema, _ = load_model(tmp_path / "m")
@@ -220,7 +220,7 @@ def test_many_categories_are_kept_sparse(run, tmp_path):
 def test_a_fit_that_stopped_early_says_so_although_leaving_out_solved_it(run, tmp_path, machine):
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
     rows.to_csv(tmp_path / "d.csv", index=False)
-    result = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--machine", machine,
+    result = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--method", machine,
                  "--max-iter", 0, "--target-fpr", 0.1, "--time-budget", 0,
                  "--no-report")  # fmt: skip
     assert result.code == 3, result.err
@@ -248,7 +248,7 @@ def test_short_help_leaves_details_to_help_all(run):
     short, everything = run("fit", "--help").out, run("fit", "--help-all").out
     assert short.count("\n") <= 90 < everything.count("\n")
     assert short.index("fewlabels fit healthy.csv") < short.index("Options")
-    for option in ("--target", "--machine", "--time-budget", "--help-all"):
+    for option in ("--target", "--method", "--time-budget", "--help-all"):
         assert option in short and option in everything
     for option in ("--C-star", "--sep", "--text-weight", "--scheduler", "--no-rows"):
         assert option not in short and option in everything

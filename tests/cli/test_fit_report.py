@@ -95,7 +95,7 @@ def test_beside_the_model_unless_told_otherwise(run, tmp_path, rows, no_page):
     summary = json.loads(result.out)
     assert summary["report"] == str(tmp_path / "m.html")
     assert summary["training"]["notes"][-1] == "told while reporting"
-    assert no_page["metadata"]["machine"] == "svdd"
+    assert no_page["metadata"]["method"] == "svdd"
     assert no_page["found"].numbers.tolist() == list(range(1, 60, 2))
     assert no_page["comparison"] is None
     assert no_page["command"].startswith("fewlabels fit ")
@@ -159,7 +159,7 @@ def test_how_long_is_compared(run, tmp_path, rows, compared, no_page, options, s
 def test_no_report_no_comparison_unless_it_can_change_the_model(run, tmp_path, rows, compared):
     compared.options = None
     options = ("--time-budget", 8)
-    assert _fit(run, rows, tmp_path / "m", *options, "--machine", "svdd").code == 0
+    assert _fit(run, rows, tmp_path / "m", *options, "--method", "svdd").code == 0
     assert compared.options is None
     assert read_metadata(tmp_path / "m")["training"]["baselines"] is None
     assert _fit(run, rows, tmp_path / "m", *options).code == 0
@@ -198,7 +198,7 @@ def test_ctrl_c_while_reporting_leaves_the_model(run, tmp_path, rows, monkeypatc
     assert result.code == 130
     assert f"{model} is written, but not its report" in result.err
     assert page.read_text().endswith("old")
-    assert load_model(model)[2]["machine"] == "svdd"
+    assert load_model(model)[2]["method"] == "svdd"
 
 
 def test_a_failing_report_leaves_the_model(run, tmp_path, rows, monkeypatch):
@@ -208,5 +208,5 @@ def test_a_failing_report_leaves_the_model(run, tmp_path, rows, monkeypatch):
     monkeypatch.setattr("fewlabels.report.collect", fail)
     with pytest.raises(RuntimeError):
         _fit(run, rows, tmp_path / "m", "--report", tmp_path / "r.html")
-    assert load_model(tmp_path / "m")[2]["machine"] == "svdd"
+    assert load_model(tmp_path / "m")[2]["method"] == "svdd"
     assert not (tmp_path / "r.html").exists()

@@ -54,9 +54,9 @@ def pile(tmp_path):
 @pytest.mark.parametrize(
     ("option", "cls", "clean"),
     [
-        (("--machine", "svdd"), SVDD, False),
+        (("--method", "svdd"), SVDD, False),
         (("--clean",), SVDD, True),
-        (("--machine", "one-class"), OneClassSVM, False),
+        (("--method", "one-class"), OneClassSVM, False),
     ],
 )
 def test_one_class_settings_are_those_of_tune(run, normal, tmp_path, option, cls, clean):
@@ -87,7 +87,7 @@ def test_labels_decide_settings(run, few, pile, tmp_path):
         (few, S3VM, "s3vm", "on held-out labels"),
     ):
         model = tmp_path / f"{path.stem}.m"
-        options = ("--time-budget", 100, "--machine", machine, "--json")
+        options = ("--time-budget", 100, "--method", machine, "--json")
         result = run("fit", path, "--target", "state", "-o", model, *options)
         assert result.code == 0, result.err
         summary = json.loads(result.out)
@@ -203,7 +203,7 @@ def test_the_command_can_be_given_again(run, normal, tmp_path, monkeypatch):
 
     monkeypatch.setattr("fewlabels.pipeline.training.train.train_file", train)
     arguments = [str(normal), "-o", str(tmp_path / "my model"), "--keep", "size", "--keep", "age",
-                 "--no-scale", "--machine", "one-class", "-q", "--time-budget", "3",
+                 "--no-scale", "--method", "one-class", "-q", "--time-budget", "3",
                  "--no-report"]  # fmt: skip
     run("fit", *arguments)
     words = shlex.split(said["command"])

@@ -191,7 +191,7 @@ def test_probabilities(run, tmp_path, machine):
     names = np.where(side, "yes", "no" if machine == "s3vm" else "")
     frame["t"] = np.where(np.arange(160) < 60, names, "")
     frame.to_csv(tmp_path / "d.csv", index=False)
-    fit = ["fit", tmp_path / "d.csv", "--target", "t", "--machine", machine, "--prior", "0.5"]
+    fit = ["fit", tmp_path / "d.csv", "--target", "t", "--method", machine, "--prior", "0.5"]
     fit = fit[: -2 if machine == "s3vm" else None] + (["--bags", 3] if "en" in machine else [])
     assert run(*fit, "-o", tmp_path / "m").code == 0
     result = run("predict", tmp_path / "m", tmp_path / "d.csv", "-o", tmp_path / "o.csv",
@@ -255,7 +255,7 @@ def test_progress_tells_the_time_left(monkeypatch):
 def test_inspect(run, data, tmp_path):
     model = tmp_path / "m"
     run("fit", data, "--target", "class", "--normal", "good", "--drop", "name", "-o", model,
-        "--machine", "svdd")  # fmt: skip
+        "--method", "svdd")  # fmt: skip
     text = run("inspect", model).out
     for words in (
         "svdd, created",
@@ -317,7 +317,7 @@ def test_the_counts_of_positive_rows_say_what_they_count(run, tmp_path):
     frame = pd.DataFrame({"a": rng.normal(size=300) + 2.0 * positive, "b": rng.normal(size=300)})
     frame["kind"] = np.where(np.arange(300) < 40, "yes", "")
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    options = ["--machine", "pusvm", "--prior", 0.3, "--time-budget", 0, "--no-report"]
+    options = ["--method", "pusvm", "--prior", 0.3, "--time-budget", 0, "--no-report"]
     run("fit", tmp_path / "rows.csv", "--target", "kind", "-o", tmp_path / "m", *options)
     found = run("predict", tmp_path / "m", tmp_path / "rows.csv", "-o", tmp_path / "out.csv")
     out = pd.read_csv(tmp_path / "out.csv")

@@ -137,7 +137,7 @@ def goes_on(*arguments, **options):
     except KeyboardInterrupt:
         press()
 tune.tune_within = goes_on
-sys.argv = ["fewlabels", "fit", "d.csv", "-o", "m", "--machine", "svdd", "--time-budget", "60"]
+sys.argv = ["fewlabels", "fit", "d.csv", "-o", "m", "--method", "svdd", "--time-budget", "60"]
 main()
 """
 
@@ -171,7 +171,7 @@ def test_ctrl_c_before_the_model_is_there(run, tmp_path, monkeypatch):
         told = run(*arguments)
         assert told.code == 130 and "no model was written" in told.err
     monkeypatch.setattr(train, "_compare", interrupted)
-    told = run(*arguments[:-1], 5, "--baselines", "--machine", "svdd")
+    told = run(*arguments[:-1], 5, "--baselines", "--method", "svdd")
     assert told.code == 130 and f"{tmp_path / 'm'} is written" in told.err
 
 

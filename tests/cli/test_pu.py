@@ -72,7 +72,7 @@ def test_one_class_and_blanks(fitted, pu_model, pile):
     pipeline, schema, metadata = load_model(pu_model)
     machine, training = pipeline[-1], metadata["training"]
     assert schema.names() == ["size", "age", "shop"]
-    assert (metadata["machine"], metadata["format_version"]) == ("pusvm", 1)
+    assert (metadata["method"], metadata["format_version"]) == ("pusvm", 1)
     assert isinstance(machine, PUSVM)
     assert training["choice"] == (
         "'status' holds one class, 'fraud', and blanks; quicker than a pu-ensemble "
@@ -144,11 +144,11 @@ def test_options_reach_the_machine(run, pile_csv, tmp_path, pile):
 @pytest.mark.parametrize(
     ("marks", "option", "labels"),
     [
-        (("1", "0"), ("--machine", "pusvm"), ("1", "0")),
+        (("1", "0"), ("--method", "pusvm"), ("1", "0")),
         (("1", "0"), ("--positive", "1"), ("1", "0")),
         (("1", "0"), ("--positive", "0"), ("0", "1")),
         (("fraud", "unknown"), ("--positive", "fraud"), ("fraud", "unknown")),
-        (("True", "False"), ("--machine", "pusvm"), ("True", "False")),
+        (("True", "False"), ("--method", "pusvm"), ("True", "False")),
     ],
 )
 def test_two_values(run, tmp_path, pile, marks, option, labels):
@@ -173,7 +173,7 @@ def test_matrices(run, tmp_path, pile):
     dump_svmlight_file(X, positive.astype(int), str(tmp_path / "d.svm"))
     np.savez(tmp_path / "dense.npz", X=X)
     model, out = tmp_path / "m", tmp_path / "o.csv"
-    for name, options in (("d.npz", ()), ("d.svm", ("--machine", "pusvm"))):
+    for name, options in (("d.npz", ()), ("d.svm", ("--method", "pusvm"))):
         result = run("fit", tmp_path / name, "--target", "y", *options, "--prior", 0.3,
                      "--no-scale", "-o", model)  # fmt: skip
         assert result.code == 0, result.err

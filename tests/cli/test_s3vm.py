@@ -74,7 +74,7 @@ def test_two_classes_and_blanks(fitted, model, shops):
     pipeline, schema, metadata = load_model(model)
     machine, training = pipeline[-1], metadata["training"]
     assert schema.names() == ["size", "age", "shop"]
-    assert (metadata["machine"], metadata["format_version"]) == ("s3vm", 1)
+    assert (metadata["method"], metadata["format_version"]) == ("s3vm", 1)
     assert type(machine) is S3VM
     assert training["choice"] == "'status' holds two classes, 'fine' and 'fraud', and blanks"
     assert training["classes"] == ["fine", "fraud"]
@@ -183,7 +183,7 @@ def test_a_mark_for_the_unlabelled_rows_of_one_class(run, tmp_path, shops):
                  model)  # fmt: skip
     assert result.code == 0, result.err
     metadata = load_model(model)[2]
-    assert metadata["machine"] == "pusvm"
+    assert metadata["method"] == "pusvm"
     assert (metadata["training"]["positive"], metadata["training"]["unlabeled"]) == ("fraud", "?!")
 
 
@@ -191,7 +191,7 @@ def test_labels_in_all_rows_are_allowed_when_asked_for(run, tmp_path, shops):
     data, model = tmp_path / "d.csv", tmp_path / "m"
     shops[:N_LABELED].to_csv(data, index=False)
     assert run("fit", data, "--target", "status", "-o", model).code == 2
-    result = run("fit", data, "--target", "status", "--machine", "s3vm", "-o", model)
+    result = run("fit", data, "--target", "status", "--method", "s3vm", "-o", model)
     assert result.code == 0, result.err
     assert load_model(model)[2]["training"]["rows_unlabeled"] == 0
 
@@ -260,7 +260,7 @@ def test_pu_ensemble(run, tmp_path, shops):
     data, model, out = tmp_path / "d.csv", tmp_path / "m", tmp_path / "o.csv"
     pile = shops.assign(status=np.where(np.arange(N) % 4 == 0, "fraud", ""))
     pile.to_csv(data, index=False)
-    result = run("fit", data, "--target", "status", "--machine", "pu-ensemble", "--prior", 0.33,
+    result = run("fit", data, "--target", "status", "--method", "pu-ensemble", "--prior", 0.33,
                  "--bags", 5, "--seed", 3, "-o", model)  # fmt: skip
     assert result.code == 0, result.err
     assert "40 rows labelled 'fraud'" in result.out

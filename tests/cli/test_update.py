@@ -353,7 +353,7 @@ def test_models_that_cannot_be_updated(run, tmp_path, frame, more):
     _refused(run("update", model, more, "--target", "status"), "fitted without a target")
     pile = frame.assign(status=np.where(frame["status"] == "fraud", "fraud", ""))
     pile.to_csv(data, index=False)
-    arguments = "--target", "status", "--machine", "pu-ensemble", "--bags", 2, "--prior", 0.5
+    arguments = "--target", "status", "--method", "pu-ensemble", "--bags", 2, "--prior", 0.5
     assert run("fit", data, *arguments, "-o", model).code == 0
     _refused(run("update", model, more), "a model of type pu-ensemble, which can't be updated")
 
@@ -361,7 +361,7 @@ def test_models_that_cannot_be_updated(run, tmp_path, frame, more):
 def test_a_model_that_says_nothing_of_its_training(run, tmp_path, model, model_of, more):
     pipeline, schema, metadata = load_model(model)
     described = describe_model(
-        metadata["machine"], metadata["parameters"], schema, {"rows_held": True}
+        metadata["method"], metadata["parameters"], schema, {"rows_held": True}
     )
     save_model(model, pipeline, described)
     _refused(run("update", model, more), "doesn't say which rows and labels it was fitted to")

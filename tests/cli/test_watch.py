@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
     rows_of(200, 2, 6.0, 0.5).to_csv(folder / "changed.csv", index=False)
     rows_of(200, 3).to_csv(folder / "before.csv", index=False)
     model = fit_table(
-        rows_of(150, 0), machine="svdd", time_budget=0, report=False, rows=True, baselines=False
+        rows_of(150, 0), method="svdd", time_budget=0, report=False, rows=True, baselines=False
     )
     model.save(folder / "model")
     return folder
@@ -241,7 +241,7 @@ def test_rows_of_the_page_show_the_columns_that_changed(run, tmp_path):
         return rows.assign(site=rng.choice(["north", "south"], n, p=site))
 
     fit_table(
-        numbers(300, 0, [0.95, 0.05]), machine="svdd", time_budget=0, report=False,
+        numbers(300, 0, [0.95, 0.05]), method="svdd", time_budget=0, report=False,
         baselines=False,
     ).save(tmp_path / "model")  # fmt: skip
     numbers(200, 1, [0.95, 0.05]).to_csv(tmp_path / "before.csv", index=False)

@@ -70,7 +70,7 @@ def fit(files, model, *more):
     ids=["svdd", "pusvm", "s3vm"],
 )
 def test_the_machine_is_that_of_one_table(machine, address, files, frame, tmp_path):
-    options = ["--machine", *machine, "--tol", 1e-6]
+    options = ["--method", *machine, "--tol", 1e-6]
     told = fit(files, tmp_path / "model", *options, "--scheduler", address)
     frame.to_parquet(tmp_path / "table.parquet", index=False)
     whole = fit(tmp_path / "table.parquet", tmp_path / "whole", *options)
@@ -93,7 +93,7 @@ def score(folder, model, files, address):
 def test_scores_are_those_of_one_process(address, files, frame, tmp_path):
     fit(files, tmp_path / "model", "--drop", "state", "--drop", "fraud", "--scheduler", address)
     _, _, metadata = load_model(tmp_path / "model")
-    assert metadata["machine"] == "svdd-ensemble"
+    assert metadata["method"] == "svdd-ensemble"
     assert (
         "svdd-ensemble was trained on 900 random rows of 900" in metadata["training"]["notes"][0]
     )
@@ -108,7 +108,7 @@ def test_scores_are_those_of_one_process(address, files, frame, tmp_path):
 
 def test_a_sample_of_all_files(address, files, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
-    options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--seed", 1]
+    options = ["--method", "svdd", "--drop", "state", "--drop", "fraud", "--seed", 1]
     told = fit(files, tmp_path / "model", *options, "--scheduler", address)
     assert "are based on 500 random rows" in told["notes"][0] and told["rows"] == N
 
@@ -116,7 +116,7 @@ def test_a_sample_of_all_files(address, files, tmp_path, monkeypatch):
 def test_candidates_are_tried_by_workers(address, files, tmp_path, monkeypatch):
     tasks, sent = [], Search._copy_for_worker
     monkeypatch.setattr(Search, "_copy_for_worker", lambda search: tasks.append(0) or sent(search))
-    options = ["--machine", "pusvm", "--target", "fraud", "--prior", 0.1, "--time-budget", 600]
+    options = ["--method", "pusvm", "--target", "fraud", "--prior", 0.1, "--time-budget", 600]
     told = fit(files, tmp_path / "model", *options, "--scheduler", address)
     assert len(tasks) == 15 and "held-out positives" in told["settings"]
 
@@ -138,7 +138,7 @@ def test_large_files_are_cut(address, files, frame, tmp_path, monkeypatch):
         return encode(file, *arguments)
 
     monkeypatch.setattr(on_cluster, "encode_file", noting)
-    options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--tol", 1e-6]
+    options = ["--method", "svdd", "--drop", "state", "--drop", "fraud", "--tol", 1e-6]
     options += ["--target-fpr", "none"]
     told = fit(table, tmp_path / "model", *options, "--scheduler", address)
     where = [path.read_text() for path in tmp_path.glob("*.part")]
@@ -157,7 +157,7 @@ def test_processes_of_its_own(frame, tmp_path):
     for k in range(2):
         frame.iloc[450 * k : 450 * (k + 1)].to_parquet(tmp_path / f"part-{k}.parquet")
     files = tmp_path / "part-?.parquet"
-    options = ["--machine", "one-class", "--drop", "state", "--drop", "fraud", "--workers", 2]
+    options = ["--method", "one-class", "--drop", "state", "--drop", "fraud", "--workers", 2]
     assert fit(files, tmp_path / "model", *options)["rows"] == N
 
 

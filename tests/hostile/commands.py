@@ -25,7 +25,7 @@ _FIT = [
     "--threshold", "--kernel", "--gamma", "--degree", "--coef0", "--time-budget", "--tol",
     "--max-iter", "--max-time", "--cache-size", "--n-jobs", "--seed", "--target-fpr", "--target",
     "--normal", "--positive", "--unlabeled", "--drop", "--categorical", "--keep", "--missing",
-    "--machine", "--report",
+    "--method", "--report",
 ]  # fmt: skip
 OPTIONS = {
     "fit": _FIT,

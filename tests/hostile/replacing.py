@@ -148,7 +148,7 @@ class Case:
     def _save(self, k, path):
         if (self.kind, k) not in _MODELS:
             options = (
-                {"target": "two"} if self.kind == "s3vm" else {"machine": "svdd", "rows": True}
+                {"target": "two"} if self.kind == "s3vm" else {"method": "svdd", "rows": True}
             )
             fit_table(self._table(k), time_budget=0, n_jobs=1, **options).save(path)
             _MODELS[self.kind, k] = path.read_bytes()

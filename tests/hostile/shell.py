@@ -147,7 +147,7 @@ def table(rng, n=60, d=3):
 # What a target makes of ``fit``.
 TARGETS = {
     "svdd": ["--drop", "pu", "--drop", "two"],
-    "one-class": ["--machine", "one-class", "--drop", "pu", "--drop", "two"],
+    "one-class": ["--method", "one-class", "--drop", "pu", "--drop", "two"],
     "pusvm": ["--target", "pu", "--drop", "two", "--prior", "0.3"],
     "s3vm": ["--target", "two", "--drop", "pu"],
 }

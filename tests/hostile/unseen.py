@@ -99,7 +99,7 @@ class Unseen:
                 self.table,
                 time_budget=0,
                 report=False,
-                machine=self.model,
+                method=self.model,
                 target_fpr=_RATE,
                 keep=list(self.table),
                 categorical=kinds["c"],

@@ -262,7 +262,7 @@ def frame_by_definition(model, row, background):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_pipelines_are_explained_by_their_input_columns(table, kernel):
-    model = Pipeline([("columns", encoder()), ("machine", SVDD(kernel=kernel))]).fit(table)
+    model = Pipeline([("columns", encoder()), ("model", SVDD(kernel=kernel))]).fit(table)
     odd = table.iloc[[20, 3]].copy()
     odd.loc[20, "age"] = 95.0
     odd.loc[3, "country"] = "Z"  # never seen, and the amount is missing
@@ -289,7 +289,7 @@ def test_encoders_that_mix_columns_are_sampled(table):
 
 
 def test_tables_with_categories_are_sampled_too(table):
-    model = Pipeline([("columns", encoder()), ("machine", OneClassSVM(kernel="poly"))]).fit(table)
+    model = Pipeline([("columns", encoder()), ("model", OneClassSVM(kernel="poly"))]).fit(table)
     background = table.iloc[30:42]
     told = explain(model, table[:1], background=background, n_samples=200)
     expected = frame_by_definition(model, table.iloc[[0]], background)

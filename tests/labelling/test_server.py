@@ -151,7 +151,7 @@ def test_finish(client, session, table, monkeypatch):
         told = client.json("api/finish")
     assert told["state"] == "done" and told["words"] == "s3vm", told
     pipeline = load_model(told["model"])[0]
-    assert pipeline.named_steps["machine"].training_rows_.label.astype(bool).sum() == 6
+    assert pipeline.named_steps["model"].training_rows_.label.astype(bool).sum() == 6
     status, text, headers = client.call("report")
     assert status == 200 and text.startswith(b"<!doctype html>")
     assert "sandbox" in headers["content-security-policy"]

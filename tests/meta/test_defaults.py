@@ -91,7 +91,7 @@ STATED_IN_HELP = re.compile(r"([^()]*)\(default(?: for ([\w-]+))?: ([^()]*)\)")
 
 def helps():
     for name, option in FIT.items():
-        if option.is_parameter or name in ("machine", "memory"):
+        if option.is_parameter or name in ("method", "memory"):
             yield name, as_flags(help_text(option))
 
 
@@ -137,7 +137,7 @@ def same(value, text):
 
 def test_help_states_the_defaults_of_the_machines():
     # Elsewhere: the command has its own rate, and leaves the choice of a machine to the labels.
-    own = {"machine", "target_fpr", "memory"}
+    own = {"method", "target_fpr", "memory"}
     stated = [one for one in stated_in_help() if one[0] not in own]
     assert len(stated) > 40 and {name for name, *_ in stated} >= {
         "C", "C_star", "nu", "n_bags", "bag_size", "trim", "lam", "kernel", "degree", "tol",
@@ -153,7 +153,7 @@ def test_help_states_the_defaults_of_the_machines():
 def test_help_states_the_rate_and_the_machines():
     texts = dict(helps())
     assert f"(default: {TARGET_FPR}; none with --nu)" in texts["target_fpr"]
-    named = set(re.findall(r"[a-z0-9]+(?:-[a-z]+)*", texts["machine"].rpartition("(default:")[2]))
+    named = set(re.findall(r"[a-z0-9]+(?:-[a-z]+)*", texts["method"].rpartition("(default:")[2]))
     assert {"svdd-ensemble", "svdd", "pu-ensemble", "pusvm", "s3vm"} <= named & set(METHODS)
 
 
@@ -168,7 +168,7 @@ def test_every_text_names_the_machines_that_labels_lead_to(repository):
     def machine_of(values, **options):
         labels = count_labels(values, column="y", source="f")
         asked = FitOptions(**options)
-        return choose_method(labels, asked, n_rows=len(values), seconds=60.0).machine
+        return choose_method(labels, asked, n_rows=len(values), seconds=60.0).method
 
     some = ["a", "", "", "a"] * 30
     assert machine_of(some) == "pu-ensemble" and machine_of(some, rows=True) == "pusvm"

@@ -8,7 +8,7 @@ from tests.meta import prose
 # What not to write, as a pattern of whole words, and what to write.
 AVOID = {
     r"piles?": "unlabelled rows, unlabelled set",
-    r"(?<!vector )(?<!virtual )(?<!--)machines?(?!\s+learning)": "model, estimator; computer",
+    r"(?<!vector )(?<!virtual )machines?(?!\s+learning)": "model, estimator; computer",
     r"told|tells|telling|hears?|heard": "report, return, message, result",
     r"(?:is|are|was|were|been) asked|asked for|asked": "requested, needed, passed",
     r"odd(?: rows?| values?| ones?)": "anomalies, outliers",
@@ -49,8 +49,7 @@ PATTERNS["inner_docstrings"] = _compiled({r"those of|that of": "repeat the noun"
 # Quotations and data that may have such a word: where, what, why.
 ALLOWED = [
     ("docs/probabilities.md", "SV machines", "the title of a paper"),
-    ("fewlabels.", '"machine"', "the name of a field or of a pipeline's step"),
-    ("fewlabels.", "machine : str", "the name of a parameter"),
+    ("fewlabels.", '"machine"', "the name of a field"),
     ("src/fewlabels/tables/answers/file.py", "asked TEXT", "a column of label files"),
 ]
 
@@ -85,7 +84,7 @@ def test_what_is_found():
         "scores are those of rows",
     ):
         assert _violations([("somewhere", text)]), text
-    for text in ("a support vector machine", "--machine svdd", "machine learning", "compiled"):
+    for text in ("a support vector machine", "--method svdd", "machine learning", "compiled"):
         assert not _violations([("somewhere", text)]), text
     assert not _violations([("docs/probabilities.md", "Probabilities for SV machines.")])
 

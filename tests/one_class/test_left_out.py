@@ -97,7 +97,7 @@ def test_numbers_of_rows_follow_updates():
 def test_the_summary_of_a_fit_counts_rows_as_left_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 60))
-    options = {"time_budget": 0, "report": False, "machine": "svdd"}
+    options = {"time_budget": 0, "report": False, "method": "svdd"}
     table = pd.DataFrame(X, columns=[f"c{k}" for k in range(60)])
     facts = fit_table(table, target_fpr=0.1, **options).metadata["training"]
     assert facts["rows_left_out"] and facts["rows_counted"] == 150

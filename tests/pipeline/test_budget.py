@@ -155,7 +155,7 @@ def test_a_sample_is_said_to_be_one(monkeypatch):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(6000, 2)), columns=["a", "b"])
     table["state"] = np.where(np.arange(6000) < 60, "ill", "")
-    found = fit_table(table, "state", time_budget=4, prior=0.3, report=False, machine="pusvm")
+    found = fit_table(table, "state", time_budget=4, prior=0.3, report=False, method="pusvm")
     training = found.metadata["training"]
     assert training["rows"] < 6000 == training["rows_read"] and training["rows_labeled"] == 60
     assert any(

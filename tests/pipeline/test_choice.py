@@ -39,14 +39,14 @@ def healthy(seed):
         ({"target_fpr": 0.1, "tol": 1e-4}, "svdd-ensemble", "as one class$"),
         ({"n_bags": 9, "C": 0.2}, "svdd-ensemble", "as one class$"),
         ({"n_rows": 39}, "svdd", "39 rows are too few for an ensemble"),
-        ({"machine": "one-class"}, "one-class", "set with --machine"),
+        ({"method": "one-class"}, "one-class", "set with --method"),
     ],
 )
 def test_rows_of_one_class(given, machine, said):
     about = {name: given[name] for name in given.keys() & {"n_rows", "seconds"}}
     options = FitOptions(**{name: given[name] for name in given.keys() - about.keys()})
     choice = choose_method(None, options, **about)
-    assert choice.machine == machine
+    assert choice.method == machine
     assert pd.Series([as_flags(choice.why)]).str.contains(said).all()
 
 
@@ -62,7 +62,7 @@ def test_rows_of_one_class(given, machine, said):
 def test_what_becomes_of_odd_rows_is_told(healthy, given, trim, said):
     found = fit_table(healthy, **QUICK, **given)
     training = found.metadata["training"]
-    assert found.choice.machine == "svdd-ensemble" and found.model[-1].trim == trim
+    assert found.choice.method == "svdd-ensemble" and found.model[-1].trim == trim
     assert said in training["odd_rows"]
     assert training["clean"] is given.get("clean")
     assert ("clean=True if" in training["odd_rows"]) == (trim != 0 and "clean" not in given)
@@ -70,7 +70,7 @@ def test_what_becomes_of_odd_rows_is_told(healthy, given, trim, said):
 
 def test_clean_rows_get_one_ball(healthy):
     found = fit_table(healthy, time_budget=4, report=False, clean=True)
-    assert found.choice.machine == "svdd" and found.model[-1].training_rows_.weight.all()
+    assert found.choice.method == "svdd" and found.model[-1].training_rows_.weight.all()
     assert found.metadata["training"]["odd_rows"].startswith("none (clean=True)")
 
 
@@ -95,14 +95,14 @@ def pile(seed, n, n_positive):
 )
 def test_positives_and_a_pile(seed, given, machine):
     found = fit_table(pile(seed, 80, 20), "state", report=False, prior=0.3, **given)
-    assert found.choice.machine == machine
+    assert found.choice.method == machine
     assert " takes about " not in found.choice.why
 
 
 def test_many_positives_are_dear():
     labels = Labels("state", "f", ["ill"], [3000], np.repeat([0, -1], [3000, 9000]))
-    assert choose_method(labels, FitOptions(), seconds=60.0).machine == "pusvm"
-    assert choose_method(labels, FitOptions(), seconds=6000.0).machine == "pu-ensemble"
+    assert choose_method(labels, FitOptions(), seconds=60.0).method == "pusvm"
+    assert choose_method(labels, FitOptions(), seconds=6000.0).method == "pu-ensemble"
 
 
 def test_one_budget(healthy):

@@ -44,7 +44,7 @@ def test_anomalies_that_help_are_used_and_said_to_be(rng, tmp_path):
     (note,) = [note for note in facts["notes"] if "confirmed anomalies" in note]
     assert f"{known['auc']:.3f}" in note and "95 % CI" in note
     assert "60 rows of other values are used as confirmed anomalies" in report.read_text("utf-8")
-    assert read_metadata(tmp_path / "m.fewlabels")["machine"] == "svdd"
+    assert read_metadata(tmp_path / "m.fewlabels")["method"] == "svdd"
     assert json.loads(json.dumps(facts))["anomalies"] == known
     pipeline, _, _ = load_model(tmp_path / "m.fewlabels")
     new_normal, new_odd = clouds(np.random.default_rng(1))
@@ -63,7 +63,7 @@ def test_anomalies_that_do_not_help_are_left_out(rng):
     known = training.metadata["training"]["anomalies"]
     assert not known["used"] and known["low"] < 0 < known["high"]
     assert any("left out" in note for note in training.metadata["training"]["notes"])
-    assert training.prepared.choice.machine == "svdd-ensemble"
+    assert training.prepared.choice.method == "svdd-ensemble"
 
 
 def test_few_anomalies_and_given_settings(rng):
@@ -77,10 +77,10 @@ def test_few_anomalies_and_given_settings(rng):
     assert not few["anomalies"]["used"] and any("are needed" in note for note in few["notes"])
     training, found = facts(table(normal, odd), time_budget=200.0, gamma=0.25, C=2.0)
     assert found["anomalies"]["used"] and training.fitted.estimator.gamma == 0.25
-    training, found = facts(table(normal, odd), time_budget=200.0, machine="one-class", nu=0.1)
+    training, found = facts(table(normal, odd), time_budget=200.0, method="one-class", nu=0.1)
     assert isinstance(training.fitted.estimator, OneClassSVM)
     assert "anomalies" in found
-    for options in (dict(machine="svdd-ensemble", time_budget=5.0), dict(time_budget=0.0)):
+    for options in (dict(method="svdd-ensemble", time_budget=5.0), dict(time_budget=0.0)):
         _, found = facts(table(normal, odd), **options)
         assert "anomalies" not in found
 
@@ -89,9 +89,7 @@ def test_a_table_says_so_too(rng):
     fitted = fit_table(
         table(*clouds(rng)), target="state", normal="ok", time_budget=200.0, report=False
     )
-    assert (
-        fitted.choice.machine == "svdd" and "confirmed anomalies improve it" in fitted.choice.why
-    )
+    assert fitted.choice.method == "svdd" and "confirmed anomalies improve it" in fitted.choice.why
 
 
 def test_a_trial_is_the_difference_of_two_areas(rng):

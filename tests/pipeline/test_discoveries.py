@@ -58,7 +58,7 @@ def test_rates_and_models_that_are_refused(detector, rows):
     with pytest.raises(UserError, match="fdr=2 is out of range"):
         detector.predict(rows, fdr=2)
     labels = np.where(np.arange(500) >= 480, "yes", "")
-    found = fit_table(rows.assign(kind=labels), "kind", machine="pusvm", **OPTIONS)
+    found = fit_table(rows.assign(kind=labels), "kind", method="pusvm", **OPTIONS)
     with pytest.raises(UserError, match=r"fdr needs p-values.*of type pusvm without p-values"):
         found.predict(rows, fdr=0.1)
 

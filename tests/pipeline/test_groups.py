@@ -15,7 +15,7 @@ from fewlabels.pipeline.training.train import train
 from fewlabels.report import collect
 from fewlabels.report.evidence.held_out import cross_fit_classes, cross_fit_positive, hide_labels
 
-FAST = {"time_budget": 0, "random_state": 0, "machine": "s3vm"}
+FAST = {"time_budget": 0, "random_state": 0, "method": "s3vm"}
 TOGETHER = "held out together and count once"
 
 
@@ -90,7 +90,7 @@ def test_the_command_line_takes_groups(rng, tmp_path):
     table.assign(who=row).to_csv(tmp_path / "t.csv", index=False)
     command = ["fit", str(tmp_path / "t.csv"), "--target", "t", "--groups", "who", "--json"]
     command += [
-        "--machine",
+        "--method",
         "s3vm",
         "--time-budget",
         "0",
@@ -126,7 +126,7 @@ def test_copies_among_positive_and_unlabelled_rows(rng):
     table, _ = noise(rng, n=20, times=3, n_others=0, names=("yes",))
     others = pd.DataFrame(np.repeat(rng.normal(size=(60, 5)), 3, axis=0), columns=list("abcde"))
     table = pd.concat([table, others.assign(t="")], ignore_index=True)
-    found, training = learned(table, machine="pusvm", prior=0.3)
+    found, training = learned(table, method="pusvm", prior=0.3)
     assert training["signal"]["labels"] == 20
     assert training["signal"]["outcome"] != "signal"
     y, groups = found.prepared.found.y, found.prepared.groups
@@ -139,7 +139,7 @@ def test_copies_among_positive_and_unlabelled_rows(rng):
 def test_one_class_uses_one_of_each_copy(rng):
     X = np.repeat(rng.normal(size=(60, 3)), 4, axis=0)
     table = pd.DataFrame(X, columns=list("abc"))
-    found = fit_table(table, machine="svdd", time_budget=0, report=False)
+    found = fit_table(table, method="svdd", time_budget=0, report=False)
     assert len(found.model[-1].calibration_scores_) == 60
     assert any("60 rows occur 4 times each" in note for note in found.notes)
     new = pd.DataFrame(rng.normal(size=(2000, 3)), columns=list("abc"))

@@ -40,7 +40,7 @@ def test_the_machine_has_learnt_from_all_rows(form, frame, tmp_path, monkeypatch
     path = tmp_path / f"table.{form}"
     write = {"csv": frame.to_csv, "parquet": frame.to_parquet, "jsonl": frame.to_json}[form]
     write(path, **dict(orient="records", lines=True) if form == "jsonl" else dict(index=False))
-    options = dict(drop=["fraud"], machine="svdd", time_budget=0, target_fpr="none", gamma=0.2)
+    options = dict(drop=["fraud"], method="svdd", time_budget=0, target_fpr="none", gamma=0.2)
     options["random_state"] = 0
     told = train_file(path, tmp_path / "large", memory="10K", **options)["training"]
     whole = train_file(path, tmp_path / "whole", memory="1G", **options)["training"]
@@ -59,7 +59,7 @@ def test_columns_that_become_sparse(frame, rng, tmp_path):
     frame = frame.head(1200).copy()  # time grows with their square in so small a cache
     frame["town"] = rng.choice(list("abcdefghijklmnop"), len(frame))
     frame.to_csv(tmp_path / "table.csv", index=False)
-    options = dict(drop=["fraud", "a", "b"], machine="svdd", time_budget=0, cache_size=0.01)
+    options = dict(drop=["fraud", "a", "b"], method="svdd", time_budget=0, cache_size=0.01)
     told = train_file(tmp_path / "table.csv", tmp_path / "model", memory="10K", **options)
     assert told["training"]["rows"] == 1200 == len(score(tmp_path / "model", frame))
 
@@ -69,7 +69,7 @@ def test_labels_of_all_rows(cache_size, frame, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
     frame.to_csv(tmp_path / "table.csv", index=False)
     told = train_file(
-        tmp_path / "table.csv", tmp_path / "model", target="fraud", machine="pusvm",
+        tmp_path / "table.csv", tmp_path / "model", target="fraud", method="pusvm",
         time_budget=0, memory="10K", prior=0.1, cache_size=cache_size,
     )["training"]  # fmt: skip
     assert told["rows"] == 3000 == told["rows_labeled"] + told["rows_unlabeled"]
@@ -120,7 +120,7 @@ def test_matrices(form, rng, tmp_path, monkeypatch):
     write, is_sparse = MATRICES[form]
     path = tmp_path / f"rows.{form.split()[0]}"
     write(path, X, y)
-    options = dict(machine="svdd", time_budget=0, target_fpr="none", gamma=0.1, scale=False,
+    options = dict(method="svdd", time_budget=0, target_fpr="none", gamma=0.1, scale=False,
                    cache_size=0.01)  # fmt: skip
     told = train_file(path, tmp_path / "large", memory="10K", **options)["training"]
     whole = train_file(path, tmp_path / "whole", memory="1G", **options)["training"]
@@ -144,7 +144,7 @@ def test_labels_of_matrices(form, rng, tmp_path, monkeypatch):
     path = tmp_path / f"rows.{form}"
     MATRICES[form][0](path, X, y.astype(int))
     told = train_file(
-        path, tmp_path / "model", target="y", machine="pusvm", time_budget=0, memory="10K",
+        path, tmp_path / "model", target="y", method="pusvm", time_budget=0, memory="10K",
         prior=0.05, cache_size=0.01,
     )["training"]  # fmt: skip
     assert told["rows"] == 3000 and told["rows_labeled"] == y.sum()
@@ -157,7 +157,7 @@ def test_mapped_rows_of_a_notebook(rng, tmp_path):
     X = rng.normal(size=(3000, 3))
     np.save(tmp_path / "rows.npy", X)
     X = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    found = fit_table(X, machine="svdd", time_budget=0, memory="10K", cache_size=0.01)
+    found = fit_table(X, method="svdd", time_budget=0, memory="10K", cache_size=0.01)
     assert found.metadata["training"]["rows"] == 3000
     assert "on disk" in found.metadata["training"]["notes"][0]
 
@@ -180,7 +180,7 @@ def test_a_disk_that_is_full(frame, tmp_path, monkeypatch):
         UserError, match=r"temporary file of .*, but only 0.001 MB are free in .*TMPDIR"
     ):
         train_file(
-            tmp_path / "table.csv", tmp_path / "model", memory="10K", machine="svdd",
+            tmp_path / "table.csv", tmp_path / "model", memory="10K", method="svdd",
             time_budget=0, drop=["fraud"],
         )  # fmt: skip
 
@@ -221,7 +221,7 @@ def test_ctrl_c_leaves_nothing(wanted, within, frame, tmp_path, monkeypatch):
     told = f"no model was written, and {model} is unchanged"
     with pytest.raises(Interrupted, match=re.escape(told)):
         train_file(
-            tmp_path / "table.csv", model, target="fraud", machine="pusvm", time_budget=0,
+            tmp_path / "table.csv", model, target="fraud", method="pusvm", time_budget=0,
             memory="10K", prior=0.1, cache_size=0.01, force=True,
             observer=Stopping(wanted, within),
         )  # fmt: skip
@@ -233,7 +233,7 @@ def test_ctrl_c_names_a_file_only_if_there_is_one(frame, tmp_path):
     path, observer = tmp_path / "table.csv", Stopping("drawing", True)
     frame.to_csv(path, index=False)
     with pytest.raises(Interrupted, match=r"^no model was written\.$"):
-        fit_table(path, "fraud", machine="pusvm", memory="10K", observer=observer)
+        fit_table(path, "fraud", method="pusvm", memory="10K", observer=observer)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_seconds_of_choosing_are_those_of_the_sample(rng, tmp_path, monkeypatch)
         slow = lambda *a, **k: fit(*a, **k)._replace(seconds=50.0)  # noqa: E731
         patched.setattr(large, "fit_estimator", slow)
         metadata = train_file(
-            tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd",
+            tmp_path / "rows.npy", tmp_path / "model", memory="10K", method="svdd",
             time_budget=3, baselines=False,
         )  # fmt: skip
     training = metadata["training"]
@@ -287,7 +287,7 @@ def test_settings_of_a_sample_that_never_end(given, rng, tmp_path, monkeypatch):
     monkeypatch.setattr(cost, "_TIMED_ROWS", 1000)
     np.save(tmp_path / "rows.npy", rng.normal(size=(12_000, 4)))
     told = train_file(
-        tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd", cache_size=0.3,
+        tmp_path / "rows.npy", tmp_path / "model", memory="10K", method="svdd", cache_size=0.3,
         time_budget=2, baselines=False, **given,
     )["training"]  # fmt: skip
     with pytest.raises(UserError, match=r"read in pieces.*no model can store") as refused:
@@ -318,7 +318,7 @@ def test_a_fit_of_all_rows_keeps_to_the_time_budget(seconds, defaults, rng, tmp_
     monkeypatch.setattr(large, "predict_cost", expected)
     np.save(tmp_path / "rows.npy", rng.normal(size=(12_000, 4)))
     training = train_file(
-        tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd", cache_size=0.3,
+        tmp_path / "rows.npy", tmp_path / "model", memory="10K", method="svdd", cache_size=0.3,
         time_budget=3, baselines=False,
     )["training"]  # fmt: skip
     told = any(note.startswith("settings are defaults") for note in training["notes"])

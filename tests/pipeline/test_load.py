@@ -27,7 +27,7 @@ def test_a_changed_model_describes_itself(kind, tmp_path):
     rows, options = table(kind)
     machine = kind if kind in ("svdd", "pusvm") else "s3vm"
     path = tmp_path / "model"
-    fit_table(rows, machine=machine, rows=True, time_budget=0, report=False, **options).save(path)
+    fit_table(rows, method=machine, rows=True, time_budget=0, report=False, **options).save(path)
     loaded = load(path)
     loaded.save(path)
     assert load(path).metadata["training"] == loaded.metadata["training"]  # as nothing changed
@@ -55,7 +55,7 @@ def test_a_model_without_its_rows(tmp_path):
     rows, _ = table("svdd")
     fit_table(rows, time_budget=0, report=False).save(tmp_path / "model")
     loaded = load(tmp_path / "model")
-    assert loaded.choice.machine == "svdd-ensemble" and loaded.report is None
+    assert loaded.choice.method == "svdd-ensemble" and loaded.report is None
     assert list(loaded.profile["name"]) == ["a", "b"]
     loaded.save(tmp_path / "again")
     assert load(tmp_path / "again").metadata["training"] == loaded.metadata["training"]

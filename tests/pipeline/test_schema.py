@@ -52,7 +52,7 @@ def test_type_checkers_know_the_options(tmp_path):
     script = tmp_path / "calls.py"
     script.write_text(
         "from fewlabels import fit_table\n"
-        "reveal_type(fit_table('a.csv', 'y', machine='svdd', C=2.0))\n"
+        "reveal_type(fit_table('a.csv', 'y', method='svdd', C=2.0))\n"
         "fit_table('a.csv', target=3)\n"
         "fit_table('a.csv', nrmal='x')\n"
     )

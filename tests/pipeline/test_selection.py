@@ -13,7 +13,7 @@ from fewlabels.cli import app
 from fewlabels.pipeline.summary import findings
 from fewlabels.pipeline.training.propensities import selection_columns
 
-FAST = {"time_budget": 0, "random_state": 0, "machine": "pusvm", "report": False}
+FAST = {"time_budget": 0, "random_state": 0, "method": "pusvm", "report": False}
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_the_command_line(table, tmp_path):
     # Only labelled rows need a propensity.
     frame = table[0].assign(chance=table[0]["chance"].where(table[0]["t"] == "yes"))
     frame.to_csv(tmp_path / "t.csv", index=False)
-    command = ["fit", str(tmp_path / "t.csv"), "--target", "t", "--machine", "pusvm"]
+    command = ["fit", str(tmp_path / "t.csv"), "--target", "t", "--method", "pusvm"]
     command += ["--propensity", "chance", "--time-budget", "0", "--no-report", "--json"]
     command += ["-o", str(tmp_path / "m"), "--sampling", "two-sample"]
     done = CliRunner().invoke(app, command)
@@ -95,7 +95,7 @@ def test_selection_columns():
         ({"selection_depends_on": "nothing"}, "uses no column 'nothing'"),
         ({"propensity": "text"}, "aren't numbers"),
         ({"propensity": "a"}, "for labelled row"),
-        ({"propensity": "chance", "machine": "forest"}, "is for pusvm and pu-ensemble"),
+        ({"propensity": "chance", "method": "forest"}, "is for pusvm and pu-ensemble"),
     ],
 )
 def test_what_is_refused(table, options, words):

@@ -146,7 +146,7 @@ def test_rows_of_a_new_class(tmp_path, before):
 def test_in_a_notebook_with_a_comparison():
     frame, truth = tickets(n=120, labels=10)
     found = fit_table(frame.replace("", None), target="queue", time_budget=60)
-    assert found.choice.machine == "s3vm"
+    assert found.choice.method == "s3vm"
     assert np.mean(found.predict(frame)["label"] == truth) > 0.8
     table = found.comparison.table
     assert table["ours"].sum() == 1 and table["score"].max() > 0.8

@@ -79,7 +79,7 @@ def test_the_message_names_what_one_types():
     with pytest.raises(UserError) as error:
         fit_table(
             pd.DataFrame({"a": range(30), "y": ["x", "y", "z", *[""] * 27]}), "y", class_ratio=0.5,
-            machine="s3vm", keep="a", **OPTIONS,
+            method="s3vm", keep="a", **OPTIONS,
         )  # fmt: skip
     assert "--class-ratio A=0.6,B=0.3,C=0.1" in as_flags(error.value)
     assert "class_ratio={'A': 0.6, 'B': 0.3, 'C': 0.1}" in str(error.value)
@@ -93,7 +93,7 @@ def test_classes_that_are_numbers(tickets):
 
 @pytest.mark.parametrize("machine", ["pusvm", "pu-logistic"])
 def test_a_prior_among_all_rows(patients, machine):
-    options = dict(machine=machine, **OPTIONS)
+    options = dict(method=machine, **OPTIONS)
     pooled = fit_table(patients, "sick", prior=0.3, prior_convention="pooled", **options)
     assert pooled.model[-1].prior_ == pytest.approx((0.3 * 300 - 30) / 270)
     assert pooled_from_unlabeled(pooled.model[-1].prior_, 30, 270) == pytest.approx(0.3)
@@ -109,7 +109,7 @@ def test_priors_among_all_rows_that_are_refused(patients, tmp_path):
     with pytest.raises(UserError, match="Unknown prior_convention='all'"):
         FitOptions(prior=0.1, prior_convention="all")
     pd.concat([patients] * 40).to_csv(tmp_path / "many.csv", index=False)
-    options = dict(machine="pusvm", prior=0.3, memory="10K", **OPTIONS)
+    options = dict(method="pusvm", prior=0.3, memory="10K", **OPTIONS)
     with pytest.raises(UserError, match="prior_convention='pooled' needs rows in memory"):
         fit_table(tmp_path / "many.csv", "sick", prior_convention="pooled", **options)
     with pytest.raises(UserError, match="rows=True needs rows in memory"):

@@ -52,7 +52,7 @@ SITUATIONS = {
     "svdd-ensemble": (None, {}),
     "pusvm": (["ill"], {}),
     "s3vm": (["ill", "well"], {}),
-    "one-class": (["ill", "well"], {"machine": "one-class", "normal": "well", "nu": 0.2}),
+    "one-class": (["ill", "well"], {"method": "one-class", "normal": "well", "nu": 0.2}),
 }
 
 
@@ -80,7 +80,7 @@ def test_as_the_command_line_on_the_same_table(tmp_path, seed, machine, kind):
     found = fit_table(table, target, **QUICK, **options)
 
     facts = summary["training"]
-    assert found.choice.machine == summary["machine"] == machine
+    assert found.choice.method == summary["method"] == machine
     if machine != "one-class":
         why = found.choice.why.replace("target", "--target", labels is None)
         assert why.replace("time_budget=0", "--time-budget 0") == facts["choice"]
@@ -202,7 +202,7 @@ def test_other_jobs_take_frames_too(reported, seed, tmp_path):
 def test_a_matrix(form, seed):
     X = np.random.default_rng(seed).normal(size=(60, 3))
     found = fit_table(form(X), scale=False, **QUICK)
-    assert found.choice.machine == "svdd-ensemble" and found.profile.empty
+    assert found.choice.method == "svdd-ensemble" and found.profile.empty
     expected = fewlabels.SVDDEnsemble().fit(X).decision_function(X)
     scores = found.predict(form(X))["score"]
     np.testing.assert_allclose(scores, expected, atol=1e-9)
@@ -240,7 +240,7 @@ def test_columns_that_a_file_would_hold_as_text(seed):
         (lambda f: f, {"normal": 3}, r"the normal value '3' in the target column"),
         (lambda f: f, {"tol": 0}, "^tol=0 is out of range"),
         (lambda f: f, {"gama": 2}, "^Unknown option 'gama'; is 'gamma' meant"),
-        (lambda f: f, {"machine": "tree"}, "^Unknown machine='tree'; choose svdd, "),
+        (lambda f: f, {"method": "tree"}, "^Unknown method='tree'; choose svdd, "),
         (lambda f: f, {"clean": True}, "^clean=True is for one-class models"),
         (lambda f: f.fillna({"state": "old"}), {}, "pass normal=VALUE for .*, or unlabeled=V"),
         (lambda f: f.iloc[:0], {}, "has column names but no rows"),
@@ -291,13 +291,13 @@ def test_print_says_what_was_found_and_how_certain():
     )
     assert sum(map(int, shares.groups())) == 50
     assert re.search(r"accuracy: 0\.\d+ |held-out ROC AUC: [01]\.?\d* \(99 % CI", text)
-    text = repr(fit_table(people(3, ["ill"]), "state", machine="pusvm", **QUICK))
+    text = repr(fit_table(people(3, ["ill"]), "state", method="pusvm", **QUICK))
     assert re.search(r"predicted positive: \d+ \(.* %\) of the unlabelled rows", text)
     assert re.search(r"class prior: \d.* of all rows\), estimated; 90 % CI \d", text)
     assert re.search(
         r"assumes: the labelled rows are a random sample .*\(if not, pass prior\)", text
     )
-    text = repr(fit_table(people(3, None), machine="svdd", target_fpr=0.2, **QUICK))
+    text = repr(fit_table(people(3, None), method="svdd", target_fpr=0.2, **QUICK))
     assert re.search(r"training rows outside: \d+ \(\d+\.\d %\)", text)
     assert (
         "threshold: at most about 20 % of new normal rows expected outside; calibrated on" in text

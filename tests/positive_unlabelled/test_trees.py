@@ -93,7 +93,7 @@ def test_a_machine_of_it(rows, machine, tmp_path):
         told.contributions.sum(axis=1), told.decision - told.base, atol=1e-9
     )
     metadata = describe_model("pusvm", {}, Schema("dense", 6), {})
-    metadata["machine"] = "pusvm" if isinstance(machine, PUSVM) else "pu-ensemble"
+    metadata["method"] = "pusvm" if isinstance(machine, PUSVM) else "pu-ensemble"
     save_model(tmp_path / "m", make_pipeline(StandardScaler(with_std=False).fit(0 * X), machine),
                metadata)  # fmt: skip
     loaded = load_model(tmp_path / "m")[0][-1]

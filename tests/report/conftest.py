@@ -42,7 +42,7 @@ def people(n, seed):
 def fitted(tmp_path_factory):
     """Fit a table; gives what ``collect`` asks for."""
 
-    def fit(table, machine=None, target=None, normal=None, name="people.csv", **settings):
+    def fit(table, method=None, target=None, normal=None, name="people.csv", **settings):
         folder = tmp_path_factory.mktemp("fit")
         path = folder / name
         if isinstance(table, pd.DataFrame):
@@ -50,12 +50,12 @@ def fitted(tmp_path_factory):
         else:
             np.savez(path, **table)
         file = read_training(path, target=target)
-        options = FitOptions(machine=machine, normal=normal)
+        options = FitOptions(method=method, normal=normal)
         choice = choose_method(file.labels, options)
-        roles = steps_of(task_of(choice.machine)).roles(file, choice.machine, options)
+        roles = steps_of(task_of(choice.method)).roles(file, choice.method, options)
         found = file.choose(roles)
         encoder, X, schema = fit_encoder(schema=found.schema, rows=found.rows, source=path)
-        estimator = estimator_class(choice.machine)(**settings)
+        estimator = estimator_class(choice.method)(**settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             estimator.fit(X, found.y)
@@ -65,7 +65,7 @@ def fitted(tmp_path_factory):
             "rows_read": file.n_rows,
             "rows": X.shape[0],
             "features": X.shape[1],
-            "rows_held": choice.machine == "s3vm",
+            "rows_held": choice.method == "s3vm",
             "target": target,
             **roles.facts,
             **collect_figures(estimator, X, count_labels(roles.facts, found.y)),
@@ -79,7 +79,7 @@ def fitted(tmp_path_factory):
             "estimator": estimator,
             "X": X,
             "y": found.y,
-            "metadata": describe_model(choice.machine, estimator.get_params(), schema, training),
+            "metadata": describe_model(choice.method, estimator.get_params(), schema, training),
             "profile": found.profile,
             "model_path": folder / "people.fewlabels",
         }

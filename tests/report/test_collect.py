@@ -83,7 +83,7 @@ def test_scores_that_calibrate_are_in_units_of_the_decision(kernel, fitted, seed
     rows = np.random.default_rng(seed).normal(size=(80, 2))
     for machine in ("svdd", "one-class"):
         settings = {"target_fpr": 0.1, "calibration": "split", "kernel": kernel}
-        parts = fitted({"X": rows}, machine=machine, name="rows.npz", **settings)
+        parts = fitted({"X": rows}, method=machine, name="rows.npz", **settings)
         found = collect(**parts).findings
         estimator = parts["estimator"]
         held = np.random.default_rng(0).permutation(len(rows))[: len(rows) // 2]
@@ -94,7 +94,7 @@ def test_scores_that_calibrate_are_in_units_of_the_decision(kernel, fitted, seed
 
 def test_without_a_target_no_rate_is_made_up(fitted, seed):
     rows = np.random.default_rng(seed).normal(size=(60, 2))
-    contents = collect(**fitted({"X": rows}, name="rows.npz", machine="svdd"))
+    contents = collect(**fitted({"X": rows}, name="rows.npz", method="svdd"))
     assert contents.findings.rates == []
     assert "p-value" not in contents.findings.rankings[0].rows
     assert any("the false alarm rate is unknown" in note for note in contents.notes)

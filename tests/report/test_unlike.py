@@ -115,7 +115,7 @@ def test_a_fit_names_the_column():
     batch = np.where(y >= 0, 3, rng.integers(0, 10, len(y)))
     frame["batch"] = [f"B{k}" for k in batch]
     frame["answer"] = np.where(y < 0, None, np.where(y == 1, "yes", "no"))
-    found = fit_table(frame, "answer", machine="logistic", time_budget=0)
+    found = fit_table(frame, "answer", method="logistic", time_budget=0)
     facts = found.metadata["training"]
     assert facts["labelled_rows"]["unlike"] and facts["labelled_rows"]["column"] == "batch"
     assert "unlike the unlabelled ones: column 'batch' alone separates them" in repr(found)

@@ -143,7 +143,7 @@ def test_fit_reads_them(path, tmp_path):
         file.add(answer(row, "ab"[row > 20], key=keys[row]))
     file.close()
     found = fit_table(tmp_path / "t.csv", labels=path, time_budget=0, report=False)
-    assert found.choice.machine == "s3vm" and found.metadata["training"]["target"] == "kind"
+    assert found.choice.method == "s3vm" and found.metadata["training"]["target"] == "kind"
     assert list(found.predict(frame)["label"][[1, 38]]) == ["a", "b"]
     with pytest.raises(UserError, match="omit target"):
         fit_table(tmp_path / "t.csv", "x", labels=path)

@@ -29,13 +29,13 @@ X = np.random.default_rng(0).normal(size=(30, 2))
 SCHEMA = Schema("dense", 2, (Column("a", "number"), Column("b", "number", decimal=",", unit="kg")))
 
 
-def _metadata(machine="svdd"):
-    return describe_model(machine, {"C": 2.0}, SCHEMA, {"rows": 30})
+def _metadata(method="svdd"):
+    return describe_model(method, {"C": 2.0}, SCHEMA, {"rows": 30})
 
 
 @pytest.fixture
 def model(tmp_path):
-    pipeline = Pipeline([("columns", StandardScaler()), ("machine", SVDD())]).fit(X)
+    pipeline = Pipeline([("columns", StandardScaler()), ("model", SVDD())]).fit(X)
     path = tmp_path / "m.skops"
     save_model(path, pipeline, _metadata())
     return path, pipeline
@@ -52,7 +52,7 @@ def test_round_trip(model):
 
 
 def test_account_of_a_search_is_left_out(tmp_path):
-    tuned = tune(Pipeline([("columns", StandardScaler()), ("machine", SVDD())]), X)
+    tuned = tune(Pipeline([("columns", StandardScaler()), ("model", SVDD())]), X)
     path = tmp_path / "m.skops"
     save_model(path, tuned, _metadata())
     loaded, _, _ = load_model(path)
@@ -120,7 +120,7 @@ def test_flipped_bit(model):
 
 def _save_as(path, machine):
     save_model(path, Pipeline([("m", SVDD())]).fit(X), _metadata())
-    _rewrite(path, machine=machine)
+    _rewrite(path, method=machine)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def _unknown(rows):
 
 def test_foreign_types_are_refused_by_name(tmp_path):
     path = tmp_path / "m"
-    pipeline = Pipeline([("f", FunctionTransformer(_unknown)), ("machine", SVDD())])
+    pipeline = Pipeline([("f", FunctionTransformer(_unknown)), ("model", SVDD())])
     save_model(path, pipeline, _metadata())
     with pytest.raises(UserError, match=r"types that no fewlabels model has .*_unknown"):
         load_model(path)

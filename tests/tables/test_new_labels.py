@@ -6,10 +6,10 @@ import pytest
 from fewlabels._util.messages import UserError
 from fewlabels.tables.reading.new_labels import NewLabels
 
-CLASSES = {"machine": "s3vm", "training": {"classes": ["0", "1"], "unlabeled": "-1"}}
-POSITIVE = {"machine": "pusvm", "training": {"positive": "1", "unlabeled": "0"}}
-NORMAL = {"machine": "svdd", "training": {"normal": "ok"}}
-ALL_NORMAL = {"machine": "svdd", "training": {"normal": None}}
+CLASSES = {"method": "s3vm", "training": {"classes": ["0", "1"], "unlabeled": "-1"}}
+POSITIVE = {"method": "pusvm", "training": {"positive": "1", "unlabeled": "0"}}
+NORMAL = {"method": "svdd", "training": {"normal": "ok"}}
+ALL_NORMAL = {"method": "svdd", "training": {"normal": None}}
 
 
 def _read(metadata, values, complete=None, first_row=1):

@@ -18,7 +18,7 @@ def _data(seed=0, sparse=False):
 
 
 def _save(path, machine, X, **facts):
-    pipeline = Pipeline([("machine", machine)])
+    pipeline = Pipeline([("model", machine)])
     save_model(path, pipeline, describe_model("pusvm", {}, Schema("dense", X.shape[1]), facts))
 
 

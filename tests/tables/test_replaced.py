@@ -31,7 +31,7 @@ def models(tmp_path_factory):
     folder, rng = tmp_path_factory.mktemp("models"), np.random.default_rng(0)
     for name, n, shift in (("a", 40, 0.0), ("b", 50, 9.0)):
         rows = pd.DataFrame(rng.normal(size=(n, 2)) + shift, columns=["x", "y"])
-        fit_table(rows, machine="svdd", rows=True, time_budget=0, n_jobs=1).save(folder / name)
+        fit_table(rows, method="svdd", rows=True, time_budget=0, n_jobs=1).save(folder / name)
     rows.head(5).to_csv(folder / "rows.csv", index=False)
     return folder
 
@@ -348,7 +348,7 @@ def test_a_fit_to_a_matrix_learns_from_rows_of_one_version(versions, monkeypatch
     from fewlabels.pipeline.training import preparing
 
     path, A, B = versions
-    alone = fit_table(path, machine="svdd", time_budget=0, n_jobs=1)
+    alone = fit_table(path, method="svdd", time_budget=0, n_jobs=1)
     read = preparing.read_training
 
     def then(*arguments, **options):
@@ -357,7 +357,7 @@ def test_a_fit_to_a_matrix_learns_from_rows_of_one_version(versions, monkeypatch
         return found
 
     monkeypatch.setattr(preparing, "read_training", then)
-    later = fit_table(path, machine="svdd", time_budget=0, n_jobs=1)
+    later = fit_table(path, method="svdd", time_budget=0, n_jobs=1)
     np.testing.assert_array_equal(
         alone.model.decision_function(A), later.model.decision_function(A)
     )
@@ -378,12 +378,12 @@ def test_a_matrix_that_is_written_in_place_while_it_is_read_is_refused(
     monkeypatch.setattr(mapped, "held", then)
     data = path if kind == "file" else np.load(path, mmap_mode="r")
     with pytest.raises(UserError, match="was changed or replaced while it was read"):
-        fit_table(data, machine="svdd", time_budget=0, n_jobs=1)
+        fit_table(data, method="svdd", time_budget=0, n_jobs=1)
 
 
 def test_scores_of_a_matrix_are_refused_if_it_is_written_in_place(versions, tmp_path, monkeypatch):
     path, _, B = versions
-    fit_table(path, machine="svdd", time_budget=0, n_jobs=1).save(tmp_path / "m")
+    fit_table(path, method="svdd", time_budget=0, n_jobs=1).save(tmp_path / "m")
     held = mapped.held
 
     def then(rows):

@@ -25,7 +25,7 @@ def _rows(seed=0, n=130, sparse=False):
 def _round_trip(tmp_path, machine, held=True, name="s3vm"):
     schema = Schema("dense", 3)
     metadata = describe_model(name, {}, schema, {"rows_held": held})
-    save_model(tmp_path / "m", Pipeline([("machine", machine)]), metadata)
+    save_model(tmp_path / "m", Pipeline([("model", machine)]), metadata)
     pipeline, _, metadata = load_model(tmp_path / "m")
     assert metadata["format_version"] == 1
     return pipeline[-1]
@@ -152,7 +152,7 @@ def test_rows_are_left_out_unless_asked_for(tmp_path):
     X, _ = _rows()
     machine = SVDD().fit(X)
     metadata = describe_model("svdd", {}, Schema("dense", 3), {"rows": len(X)})
-    save_model(tmp_path / "m", Pipeline([("machine", machine)]), metadata)
+    save_model(tmp_path / "m", Pipeline([("model", machine)]), metadata)
     assert machine.holds_rows_ and not load_model(tmp_path / "m")[0][-1].holds_rows_
 
 
@@ -161,7 +161,7 @@ def test_pu_ensemble(tmp_path, kernel):
     X, y = _rows()
     machine = PUEnsemble(prior=0.5, n_bags=3, kernel=kernel).fit(X, y == 1)
     metadata = describe_model("pu-ensemble", {}, Schema("dense", 3), {})
-    save_model(tmp_path / "m", Pipeline([("machine", machine)]), metadata)
+    save_model(tmp_path / "m", Pipeline([("model", machine)]), metadata)
     loaded = load_model(tmp_path / "m")[0][-1]
     np.testing.assert_array_equal(loaded.decision_function(X), machine.decision_function(X))
     np.testing.assert_array_equal(loaded.predict_proba(X), machine.predict_proba(X))

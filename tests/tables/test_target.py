@@ -105,7 +105,7 @@ def test_positive_rows(values, positive, y, name, mark):
         (
             ["a", "a"],
             None,
-            "'a' in every row, .* target blank, or pass machine='svdd'",
+            "'a' in every row, .* target blank, or pass method='svdd'",
         ),
         (["a", "b"], None, r"2 values: 'a' \(1\), 'b' \(1\); pass the positive one"),
         (["1", "x"], None, "pass the positive one"),
@@ -180,7 +180,7 @@ def test_a_misspelt_value_makes_no_class():
     labels = _labels(*["yes"] * 30, "yess", *[""] * 9, "yse")
     said = (
         r"has 3 values, but 'yess' \(row 31\) is probably a misspelt 'yes' \(30 rows\) and "
-        r"'yse' \(row 41\) .*; correct the cells, or pass machine='s3vm' if these are different"
+        r"'yse' \(row 41\) .*; correct the cells, or pass method='s3vm' if these are different"
     )
     with pytest.raises(UserError, match=said):
         refuse_misspelt(labels)

@@ -166,7 +166,7 @@ def test_encoder(rng):
 def test_only_columns_of_numbers(rng):
     """Beside categories numbers are standardised; the note says what was done, and how not to."""
     table = pd.DataFrame(answers(rng), columns=list("abcde"))
-    quick = {"time_budget": 0, "report": False, "machine": "one-class"}
+    quick = {"time_budget": 0, "report": False, "method": "one-class"}
     told = "numbers are not standardised, because columns reach the same largest value, 5"
     assert any(note.startswith(told) for note in fit_table(table, **quick).notes)
     table["kind"] = np.where(rng.random(N) < 0.5, "dog", "cat")

@@ -32,7 +32,7 @@ def _zipf(count):
 
 
 def _svdd(table, **options):
-    options = {"machine": "svdd", "target_fpr": RATE, "rows": True, "n_jobs": 1, **options}
+    options = {"method": "svdd", "target_fpr": RATE, "rows": True, "n_jobs": 1, **options}
     return fit_table(table, time_budget=0, report=False, **options)
 
 
@@ -85,7 +85,7 @@ def test_new_blanks_are_no_more_usual_where_many_rows_have_some(machine):
     for k in range(2, 8):  # a tenth of the rows have a blank that no other row has
         table.iloc[k, k] = np.nan
     new = pd.DataFrame(rng.normal(size=(300, 8)), columns=table.columns)
-    options = {"machine": machine, "target_fpr": RATE, "n_jobs": 1}
+    options = {"method": machine, "target_fpr": RATE, "n_jobs": 1}
     found = fit_table(table, time_budget=0, report=False, **options)
     usual = found.predict(new)["p_value"].median()
     for name in ("v0", "v2"):
@@ -155,7 +155,7 @@ def test_rows_without_any_value_train_nothing():
 
 def test_rows_of_a_matrix_without_any_number():
     X = np.random.default_rng(0).normal(size=(80, 3))
-    found = fit_table(X, time_budget=0, report=False, machine="svdd", target_fpr=RATE)
+    found = fit_table(X, time_budget=0, report=False, method="svdd", target_fpr=RATE)
     new = X[:4].copy()
     new[1], new[2, 0] = np.nan, np.nan
     answers = found.predict(new)

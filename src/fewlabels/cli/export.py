@@ -42,7 +42,7 @@ def export(
     """
     summary = pipeline.export(model, out, dtype=dtype.value, observer=progress.Quiet())
     if show.print_summary(summary, json, quiet, summary["notes"]):
-        say(f"{out}: {summary['machine']} as an ONNX graph, {size(summary['bytes'])}")
+        say(f"{out}: {summary['method']} as an ONNX graph, {size(summary['bytes'])}")
         for title in ("inputs", "outputs"):
             say(f"{title}:")
             show.print_pairs((value["name"], _describe_value(value)) for value in summary[title])

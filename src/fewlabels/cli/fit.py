@@ -85,7 +85,7 @@ def fit(
     The target column decides what is trained. Rows of one class: an anomaly detector
     (svdd-ensemble). One class and blanks: a pu-ensemble, or a pusvm if that takes too long.
     Several classes and blanks: a semi-supervised classifier (s3vm). If a baseline is clearly
-    better on held-out labels, you get that instead, unless you pass --machine, settings or
+    better on held-out labels, you get that instead, unless you pass --method, settings or
     --rows. Preprocessing and settings are chosen from the data. In Python: fit_table, tune.
     """
     report_path = choose_report_path(model, report_options.report, not report_options.no_report)
@@ -107,7 +107,7 @@ def fit(
     }
     if show.print_summary(summary_with_files, json, quiet, summary["training"]["notes"]):
         show.print_sections({"Result": answer(summary), "How it was fitted": details(summary)})
-        say(f"{summary['machine']} model written to {model}")
+        say(f"{summary['method']} model written to {model}")
         if report_path is not None:
             say(f"report written to {report_path}")
     if not summary["training"]["converged"]:

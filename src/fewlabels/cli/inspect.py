@@ -26,7 +26,7 @@ def inspect(
         parts, notes, columns = _describe_model(metadata, n_bytes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged_model_error(model) from error
-    say(f"{model}: {metadata['machine']}, created {metadata['created']}")
+    say(f"{model}: {metadata['method']}, created {metadata['created']}")
     show.print_sections(parts)
     for message in notes:
         say(f"  note: {message}")

@@ -118,7 +118,7 @@ def update(
 def _print_update(summary: dict[str, Any]) -> None:
     added = summary["rows"]
     rows = f"{added:,} row{'' if added == 1 else 's'} added, " if added else ""
-    say(f"{rows}{summary['machine']} model written to {summary['output']}")
+    say(f"{rows}{summary['method']} model written to {summary['output']}")
     labeled, per_row = summary["rows_labeled"], summary["milliseconds_per_row"]
     milliseconds = None
     if per_row:

@@ -113,7 +113,7 @@ class ModelFit:
         out, errors = process.communicate()
         with self._lock:
             if process.returncode in (0, _NOT_CONVERGED):
-                self.state, self.message = "done", json.loads(out)["machine"]
+                self.state, self.message = "done", json.loads(out)["method"]
             else:
                 lines = errors.strip().splitlines() or [f"exit code {process.returncode}"]
                 self.state, self.message = "failed", lines[-1]

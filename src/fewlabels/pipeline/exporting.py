@@ -73,7 +73,7 @@ def export(
         "notes": notes if merged else [],
         "model": scorer.source,
         "output": str(out),
-        "machine": metadata["machine"],
+        "method": metadata["method"],
         "dtype": dtype,
         "bytes": len(content),
         "inputs": [_value(value, kinds.get(value.name)) for value in graph.graph.input],

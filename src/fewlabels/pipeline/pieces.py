@@ -66,7 +66,7 @@ class KnownLabels:
     """
 
     def __init__(self, metadata: dict[str, Any]) -> None:
-        training, task = metadata["training"], task_of(metadata["machine"])
+        training, task = metadata["training"], task_of(metadata["method"])
         self.column = training.get("target") if task.takes_labels else None
         names = task.class_names(training).values()
         self._key = make_target_key(training)

@@ -66,7 +66,7 @@ def prior(
         if name not in _OF_ROWS:
             raise UserError(f"Unknown option {quoted(name)}; there are {', '.join(_OF_ROWS)}.")
     asked = parse_options(
-        {"target": target, "machine": "pusvm", "n_jobs": n_jobs, "random_state": seed, **options}
+        {"target": target, "method": "pusvm", "n_jobs": n_jobs, "random_state": seed, **options}
     )
     if method not in ("auto", *METHODS):
         raise UserError(

@@ -44,7 +44,7 @@ class FittedTable(Protocol):
 
 def answer_format(metadata: dict[str, Any], more: str | None = None) -> Answer | ClassAnswer:
     """Return how the model that says this of itself answers; ``more`` says how sure a score is."""
-    return steps_of(task_of(metadata["machine"])).answer(metadata["training"], more)
+    return steps_of(task_of(metadata["method"])).answer(metadata["training"], more)
 
 
 class Scorer:
@@ -76,7 +76,7 @@ class Scorer:
         self._machine = self.pipeline[-1]
         if n_jobs is not None:
             self._machine = copy.copy(self._machine).set_params(n_jobs=n_jobs)
-            self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
+            self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("model", self._machine)])
         self.known = known_categories(self.pipeline[0], self.schema)
         self.wordless: Counter[str] = Counter()
         more = self._extra_column()

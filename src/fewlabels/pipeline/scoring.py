@@ -184,7 +184,7 @@ def score_file(
         "model": scorer.source,
         "data": str(data),
         "output": str(out),
-        "machine": scorer.metadata["machine"],
+        "method": scorer.metadata["method"],
         "columns": added,
         "answers": list(scorer.answer.names),
         "rows": counts.n_rows,
@@ -250,7 +250,7 @@ def _find_discoveries(
     if isinstance(answer, ClassAnswer) or answer.more != "p_value":
         raise UserError(
             f"{ref('fdr')} needs p-values, which one-class models with a false alarm rate have; "
-            f"{scorer.source} is a model of type {scorer.metadata['machine']} without p-values."
+            f"{scorer.source} is a model of type {scorer.metadata['method']} without p-values."
         )
     from ..metrics import benjamini_hochberg  # only those who ask for discoveries wait for it
 

@@ -57,7 +57,7 @@ def details(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
     read = f" of {training['rows_read']:,} read" if rows != training["rows_read"] else ""
     why = training.get("choice")
     return [
-        ("model", None if why is None else f"{metadata['machine']}: {why}"),
+        ("model", None if why is None else f"{metadata['method']}: {why}"),
         ("anomalies", training.get("odd_rows")),
         *_settings(training.get("settings")),
         ("rows", f"{rows:,}{read}"),

@@ -73,10 +73,10 @@ class TableFit:
     Attributes
     ----------
     model : Pipeline
-        What turns columns into numbers ("columns"), and the model ("machine"), fitted. Its input
+        What turns columns into numbers ("columns"), and the model ("model"), fitted. Its input
         are rows in the types that the table was read in; :meth:`predict` takes tables as they are.
     choice : Choice
-        ``machine``, the name of the model that is delivered, and ``why`` it is this one.
+        ``method``, the name of the method that is delivered, and ``why`` it is this one.
     profile : DataFrame
         The columns of the table and how they were taken; empty for a matrix.
     comparison : BaselineComparison or None
@@ -156,7 +156,7 @@ class TableFit:
         for name, value in findings(self.metadata):
             if value is not None:
                 lines.append(as_arguments(f"{name}: {value}" if name else value))
-        lines += [f"{self.choice.machine}: {self.choice.why}", training["settings"]]
+        lines += [f"{self.choice.method}: {self.choice.why}", training["settings"]]
         return "\n".join(lines + [f"Note: {note}." for note in self.notes])
 
     def _repr_html_(self) -> str | None:
@@ -191,7 +191,7 @@ def load(path: PathLike) -> TableFit:
     >>> from fewlabels import fit_table, load
     >>> rows = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = fit_table(rows, machine="svdd", rows=True, time_budget=0, report=False)
+    ...     found = fit_table(rows, method="svdd", rows=True, time_budget=0, report=False)
     ...     found.save(f"{folder}/healthy.fewlabels")
     ...     deployed = load(f"{folder}/healthy.fewlabels")
     >>> deployed.model[-1].forget([0, 1]).training_rows_.X.shape
@@ -201,7 +201,7 @@ def load(path: PathLike) -> TableFit:
     training = metadata["training"]
     return TableFit(
         model=model,
-        choice=Choice(metadata["machine"], training.get("choice", "")),
+        choice=Choice(metadata["method"], training.get("choice", "")),
         profile=pd.DataFrame(training.get("profile", [])),
         comparison=None,
         report=None,
@@ -247,7 +247,7 @@ def fit_table(data: TableLike, **options: Any) -> TableFit:
     >>> from fewlabels import fit_table
     >>> healthy = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
     >>> found = fit_table(healthy, time_budget=0, report=False)
-    >>> found.choice.machine
+    >>> found.choice.method
     'svdd-ensemble'
     >>> list(found.predict(pd.DataFrame({"a": [0.0, 9.0], "b": [0.0, 9.0]}))["label"])
     ['inside', 'outside']

@@ -132,7 +132,7 @@ def update(
         "model": str(model),
         "data": None if data is None else str(data),
         "output": str(output),
-        "machine": described["machine"],
+        "method": described["method"],
         **changed.counts(described["training"]),
         **went,
         "unseen_categories": more.unseen.rows,
@@ -147,7 +147,7 @@ def no_rows_message(model: PathLike, metadata: dict[str, Any]) -> str:
     """Return a sentence on a model file that doesn't store its rows, and what to do."""
     option = (
         f"without {ref('rows', False)}"
-        if METHODS[metadata["machine"]].keeps_rows
+        if METHODS[metadata["method"]].keeps_rows
         else f"with {ref('rows', True)}"
     )
     if metadata["training"].get("in_pieces"):
@@ -164,7 +164,7 @@ def no_rows_message(model: PathLike, metadata: dict[str, Any]) -> str:
 def _check_updatable(model: PathLike, loaded: LoadedModel, consolidate: bool) -> None:
     """Refuse a model that cannot be updated as asked."""
     metadata, machine = loaded.metadata, loaded.pipeline[-1]
-    name = metadata["machine"]
+    name = metadata["method"]
     if not hasattr(machine, "partial_fit"):
         raise UserError(
             f"{model} is a model of type {name}, which can't be updated; fit a new model to all "
@@ -191,7 +191,7 @@ def _check_new(new_classes: Sequence[str], metadata: dict[str, Any]) -> None:
         if known is None:
             raise UserError(
                 f"{ref('new_class', text=name)} needs an s3vm, and this model is of type "
-                f"{metadata['machine']}; fit a new model with the labels of all classes."
+                f"{metadata['method']}; fit a new model with the labels of all classes."
             )
         if value_key(name) in [value_key(other) for other in known]:
             raise UserError(
@@ -287,7 +287,7 @@ class _Update:
             None if more.data is None else Path(str(more.data)).name,
         )
         described = describe_model(
-            metadata["machine"], metadata["parameters"], self.schema, training
+            metadata["method"], metadata["parameters"], self.schema, training
         )
         return {**described, "created": metadata["created"]}
 

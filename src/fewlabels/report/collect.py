@@ -60,8 +60,8 @@ def collect(
     """
     fit = Fit(**parts)
     file, estimator, metadata, comparison = fit.file, fit.estimator, fit.metadata, fit.comparison
-    training, method = metadata["training"], METHODS[metadata["machine"]]
-    task = task_of(metadata["machine"])
+    training, method = metadata["training"], METHODS[metadata["method"]]
+    task = task_of(metadata["method"])
     findings = _prepend_cautions(_findings_without_signal(fit) or _find(fit, task), training)
     notes = [_as_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.deadline.cut:
@@ -77,7 +77,7 @@ def collect(
         created=metadata["created"],
         version=metadata["versions"]["fewlabels"],
         command=command,
-        machine=metadata["machine"],
+        machine=metadata["method"],
         title=method.title,
         task=task,
         reason=training["choice"],

@@ -95,7 +95,7 @@ def _explain(
     usual_values: dict[str, Any],
 ) -> list[Reason]:
     """Return the reasons of some rows; ``usual_values`` of the columns are computed once."""
-    model = Pipeline([("columns", fit.encoder), ("machine", fit.estimator)])
+    model = Pipeline([("columns", fit.encoder), ("model", fit.estimator)])
     trained = fit.found.rows
     background = _select_rows(trained, _choose_background(trained))
     with warnings.catch_warnings():

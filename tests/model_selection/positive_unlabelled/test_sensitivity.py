@@ -67,7 +67,7 @@ def test_pipelines_and_precomputed_kernels(pu_data):
     pipeline = make_pipeline(StandardScaler(), PUSVM(prior=0.3, gamma=0.3))
     found = prior_sensitivity(pipeline, 100 * X, y, [0.2, 0.4], X_eval=100 * X[:40])
     np.testing.assert_allclose(found[COLUMNS[2:]], expected[COLUMNS[2:]], atol=1e-12)
-    alone = Pipeline([("machine", PUSVM(prior=0.3, gamma=0.3))])
+    alone = Pipeline([("model", PUSVM(prior=0.3, gamma=0.3))])
     found = prior_sensitivity(alone, Z, y, [0.2, 0.4], X_eval=Z[:40])
     np.testing.assert_allclose(found[COLUMNS[2:]], expected[COLUMNS[2:]], atol=1e-12)
     K = rbf_kernel(Z, gamma=0.3)

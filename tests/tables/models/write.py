@@ -135,9 +135,9 @@ def write(folder):
     for name, (method, keeps_rows, make) in MODELS.items():
         layout = "sparse" if name.endswith("sparse") else "dense"
         metadata = describe_model(method, {}, Schema(layout, 2), {"rows_held": keeps_rows})
-        save_model(folder / f"{name}.skops", Pipeline([("machine", make())]), metadata)
+        save_model(folder / f"{name}.skops", Pipeline([("model", make())]), metadata)
     found = fit_table(
-        _table(), target="state", machine="pusvm", prior=0.25, text=["note"], dates=["day"],
+        _table(), target="state", method="pusvm", prior=0.25, text=["note"], dates=["day"],
         keep=["since"], missing="impute", time_budget=0, baselines=False, report=False, n_jobs=1,
     )  # fmt: skip
     found.save(folder / "table.skops")

@@ -95,7 +95,7 @@ def _run_fewlabels(
     if report is None:
         budget_options, budget_flags = {"time_budget": 0.0}, " --time-budget 0 --no-report"
     scale = "" if split.scale else " --no-scale"
-    arguments = f"--machine {method}{parameter_flags}{scale}{budget_flags} -o {model}"
+    arguments = f"--method {method}{parameter_flags}{scale}{budget_flags} -o {model}"
     command = f"fewlabels fit {train_file} {arguments}"
     say(f"$ {command}")
     summary = pipeline.train_file(
@@ -105,7 +105,7 @@ def _run_fewlabels(
         command=command,
         force=True,
         observer=Quiet(),
-        machine=method,
+        method=method,
         scale=split.scale,
         **parameters,
         **budget_options,

@@ -91,7 +91,7 @@ class MethodComparison:
         outcome, verdict, worse_than = compare_scores(
             differences,
             float(scores.mean[0]),
-            self.task.shown,
+            self.task.format_score,
             self.task.score,
             explain_missing(scores, search.stopped),
         )

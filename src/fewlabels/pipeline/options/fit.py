@@ -189,7 +189,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
         unset="yes, with a note; in the target they are an error",
         is_recorded=True,
     )
-    machine: str | None = option(
+    method: str | None = option(
         None,
         "One class: svdd-ensemble, svdd, one-class. Positive and unlabelled: pu-ensemble, pusvm. "
         f"Several classes: s3vm. Baselines: {', '.join(baselines())}.",

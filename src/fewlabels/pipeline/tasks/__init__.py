@@ -30,7 +30,7 @@ ENDED = {"time budget": " (the time ran out)", "Ctrl-C": " until Ctrl-C"}
 class Choice(NamedTuple):
     """A method and why it is this one."""
 
-    machine: str
+    method: str
     why: str
 
 

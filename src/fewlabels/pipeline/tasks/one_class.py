@@ -36,7 +36,7 @@ BAG_PARAMETERS = ("n_bags", "bag_size", "trim")
 # Fewer rows are not split into bags.
 FEWEST = 40
 # What learns from all rows of a file.
-ON_ALL_ROWS = f"{ref('machine', 'svdd')} and one-class train"
+ON_ALL_ROWS = f"{ref('method', 'svdd')} and one-class train"
 # Rows of training whose side is counted for the summary.
 _MAX_COUNTED_ROWS = 20_000
 

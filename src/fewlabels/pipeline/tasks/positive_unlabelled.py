@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PRIOR_CONFIDENCE = 0.9
 _OF_PUSVM = {"lam", "loss", "threshold", "max_iter", "max_time", "kernel", "coef0"}
 # What learns from all rows of a file.
-ON_ALL_ROWS = f"{ref('machine', 'pusvm')} trains"
+ON_ALL_ROWS = f"{ref('method', 'pusvm')} trains"
 # Share of the time budget that a fit of an ensemble may take.
 _MAX_FIT_SHARE = 0.1
 
@@ -80,7 +80,7 @@ def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: fl
     elif expected > _MAX_FIT_SHARE * seconds:
         because = (
             f"a pu-ensemble, which is usually more accurate, would take {expected:.2g} s per fit; "
-            f"raise {ref('time_budget')} or pass {ref('machine', 'pu-ensemble')} to use it"
+            f"raise {ref('time_budget')} or pass {ref('method', 'pu-ensemble')} to use it"
         )
     if because:
         return Choice("pusvm", f"{why}; {because}")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Shares that people type may miss the sum of 1 by so much.
 _MAX_SUM_ERROR = 1e-2
 # What learns from all rows of a file.
-ON_ALL_ROWS = f"{ref('machine', 's3vm')} with {ref('kernel', 'linear')} trains"
+ON_ALL_ROWS = f"{ref('method', 's3vm')} with {ref('kernel', 'linear')} trains"
 # The methods for positive and unlabelled rows that are most like those for classes.
 _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 

@@ -96,7 +96,7 @@ def _with_label_file(options: FitOptions) -> FitOptions:
 
 def _check_method(options: FitOptions) -> None:
     """Refuse a method, a target and classes that contradict each other."""
-    machine, normal = options.machine, options.normal
+    machine, normal = options.method, options.normal
     for name in ("normal", "positive", "unlabeled"):
         value = getattr(options, name)
         if value is None:
@@ -110,7 +110,7 @@ def _check_method(options: FitOptions) -> None:
             takers = [task for task in TASKS if name in task.options]
             machines = tuple(list_methods_for(*takers))
             raise UserError(
-                f"{ref(name)} needs {ref('machine', machines)}, but the model is {machine}; omit "
+                f"{ref(name)} needs {ref('method', machines)}, but the model is {machine}; omit "
                 "one of the options."
             )
     if normal is not None and options.positive is not None:
@@ -128,7 +128,7 @@ def _check_method(options: FitOptions) -> None:
     task = task_of(machine)
     if task.takes_labels:
         raise UserError(
-            f"{ref('machine', machine)} needs {task.rows}; pass the column that distinguishes "
+            f"{ref('method', machine)} needs {task.rows}; pass the column that distinguishes "
             f"them as {ref('target')}."
         )
 
@@ -142,8 +142,8 @@ def choose_method(
     Which one for positive and unlabelled rows: by how long it takes, compared with the ``seconds``
     for all, and whether the model holds its rows.
     """
-    if options.machine is not None:
-        return Choice(options.machine, f"set with {ref('machine')}")
+    if options.method is not None:
+        return Choice(options.method, f"set with {ref('method')}")
     normal, positive = options.normal, options.positive
     n_known = n_rows if labels is None else labels.counts[0] if labels.counts else 0
     task: Task | None
@@ -180,7 +180,7 @@ def _no_task_error(labels: Labels) -> UserError:
         greater = find_greater_value(labels)
         other = f"{ref('positive', some='VALUE')} if the other value"
         if greater is not None:
-            other = f"{ref('machine', 'pusvm')} if {quoted(labels.names[1 - greater])}"
+            other = f"{ref('method', 'pusvm')} if {quoted(labels.names[1 - greater])}"
         advice = ONE_OF_TWO.format(unlabeled=other)
     return UserError(
         f"{labels.where} has {len(labels.names)} values: {labels.shown()}{blanks}; {advice}."
@@ -201,36 +201,36 @@ def _describe_labels(labels: Labels) -> str:
 
 def keeps_rows(choice: Choice, asked: bool | None) -> bool:
     """Return whether the model will hold its training rows."""
-    if asked and not hasattr(estimator_class(choice.machine), "partial_fit"):
+    if asked and not hasattr(estimator_class(choice.method), "partial_fit"):
         raise UserError(
             f"{ref('rows', True)} stores rows for 'fewlabels update', which can't update "
-            f"{choice.machine} models; omit the option."
+            f"{choice.method} models; omit the option."
         )
-    return METHODS[choice.machine].keeps_rows if asked is None else asked
+    return METHODS[choice.method].keeps_rows if asked is None else asked
 
 
 def collect_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return parameters of the estimator from those given, and notes on them."""
     parameters, notes = dict(given), []
     for name in parameters:
-        if choice.machine not in (machines := list_methods_with(name)):
+        if choice.method not in (machines := list_methods_with(name)):
             raise UserError(
-                f"{ref(name)} needs {ref('machine', tuple(machines))}, but the model is "
-                f"{choice.machine} ({choice.why}); omit the option or pass another "
-                f"{ref('machine')}."
+                f"{ref(name)} needs {ref('method', tuple(machines))}, but the model is "
+                f"{choice.method} ({choice.why}); omit the option or pass another "
+                f"{ref('method')}."
             )
-    if parameters.get("kernel") == "trees" and not task_of(choice.machine).takes_labels:
+    if parameters.get("kernel") == "trees" and not task_of(choice.method).takes_labels:
         raise UserError(
-            f"{ref('kernel', 'trees')} needs {ref('machine', 'pusvm')}, pu-ensemble or s3vm, but "
-            f"the model is {choice.machine} ({choice.why}); omit the option or pass another "
+            f"{ref('kernel', 'trees')} needs {ref('method', 'pusvm')}, pu-ensemble or s3vm, but "
+            f"the model is {choice.method} ({choice.why}); omit the option or pass another "
             "kernel."
         )
-    method = METHODS[choice.machine]
+    method = METHODS[choice.method]
     if method.is_baseline:
-        parameters["method"] = choice.machine
+        parameters["method"] = choice.method
     if method.probability is not None:
         parameters.setdefault("probability", method.probability)
-    if choice.machine == "one-class":
+    if choice.method == "one-class":
         parameters.setdefault("nu", ONE_CLASS_NU)
     elif "nu" in parameters:
         if "C" in parameters:
@@ -278,7 +278,7 @@ def with_target_fpr(
     if asked == "none" and not has_own:
         raise UserError(
             f"{ref('target_fpr', 'none')} needs a model with its own threshold, and {machine} has "
-            f"none; pass a rate, or {ref('machine', 'svdd')}."
+            f"none; pass a rate, or {ref('method', 'svdd')}."
         )
     if asked is None and "nu" in parameters:
         return parameters, []
@@ -290,7 +290,7 @@ def with_target_fpr(
             raise UserError(
                 f"{n_rows} rows are too few to calibrate a false alarm rate of "
                 f"{100 * TARGET_FPR:g} %, which {machine} needs; pass "
-                f"{ref('target_fpr', some='RATE')}, more rows, or {ref('machine', 'svdd')}."
+                f"{ref('target_fpr', some='RATE')}, more rows, or {ref('method', 'svdd')}."
             )
         if not searched and has_own:  # a search sets a rate itself
             notes.append(
@@ -327,7 +327,7 @@ class SearchPlan(NamedTuple):
 
 def plan_search(choice: Choice, options: FitOptions) -> SearchPlan:
     """Decide whether settings are searched for; those given end the search."""
-    machine, given, clean = choice.machine, options.parameters, options.clean
+    machine, given, clean = choice.method, options.parameters, options.clean
     if clean and "clean" not in task_of(machine).options:
         raise UserError(
             f"{ref('clean', True)} is for one-class models, but the model is {machine}; omit the "

@@ -154,8 +154,8 @@ def explain_keeping(options: FitOptions, machine: str, switch: bool) -> str:
 
     ``switch``: whether other models than ours can be delivered at all.
     """
-    if options.machine is not None:
-        return f"{machine} is kept because of {ref('machine')}"
+    if options.method is not None:
+        return f"{machine} is kept because of {ref('method')}"
     fixed = [name for name in options.parameters if name not in _SHARED_PARAMETERS]
     if options.parameters.get("target_fpr") == "none":
         fixed.append("target_fpr")
@@ -178,7 +178,7 @@ def fallback_note(kept: str, method: ComparedMethod) -> str:
         if name != "gamma" and isinstance(value, str | int | float)
     )
     updates = "" if METHODS[method.machine].keeps_rows else "; it can't be updated"
-    return f"{ref('machine', method.machine)}{settings} fits {title}{updates} ({kept})"
+    return f"{ref('method', method.machine)}{settings} fits {title}{updates} ({kept})"
 
 
 def _method_title(method: ComparedMethod) -> str:
@@ -193,13 +193,13 @@ def switch_method(
     prepared, name, comparison = training.prepared, method.machine, training.comparison
     assert comparison is not None  # it found the method
     title, expected = _method_title(method), comparison.seconds_of(method, prepared.X.shape[0])
-    facts, why, is_clear = _facts(method, comparison, prepared.choice.machine)
+    facts, why, is_clear = _facts(method, comparison, prepared.choice.method)
     is_better = "is clearly better" if is_clear else "has a higher held-out score"
     better = f"{title} {is_better}, but"
     if expected > seconds:
         return None, (
             f"{better} fitting it takes about {expected:.2g} s, and {seconds:.2g} s of the time "
-            f"budget are left; raise {ref('time_budget')}, or pass {ref('machine', name)}"
+            f"budget are left; raise {ref('time_budget')}, or pass {ref('method', name)}"
         )
     choice = Choice(name, why)
     given = {k: v for k, v in options.parameters.items() if k in ("n_jobs", "random_state")}
@@ -226,7 +226,7 @@ def switch_method(
     except UserError as error:
         return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
     except KeyboardInterrupt:
-        return None, f"{better} Ctrl-C ended its fit; pass {ref('machine', name)} to use it"
+        return None, f"{better} Ctrl-C ended its fit; pass {ref('method', name)} to use it"
     fitted.messages.extend(notes)
     prepared = replace(
         prepared, choice=choice, settings=settings, search=search, keeps_rows=False, expected=0.0
@@ -261,7 +261,7 @@ def _facts(
             f"; it can't be updated, and {ref('rows', True)} keeps the {machine}, which can"
         )
     facts = {
-        "machine": method.machine,
+        "method": method.machine,
         "instead_of": machine,
         "measure": comparison.measure,
         "score": score,

@@ -39,7 +39,7 @@ def describe_training(
     tests: Tests | None,
 ) -> dict[str, Any]:
     """Return what the model file says of a fitted model."""
-    machine, estimator = prepared.choice.machine, fitted.estimator
+    machine, estimator = prepared.choice.method, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
     names = facts.get("classes")
     why = explain_settings(estimator, fitted.tuning, prepared.search, names)
@@ -48,7 +48,7 @@ def describe_training(
         notes = [note for note in notes if not note.startswith("the class prior is ")]
     training = {
         "data": prepared.file.name,
-        "machine": machine,
+        "method": machine,
         "choice": prepared.choice.why,
         "settings": why,
         "rows_read": prepared.file.n_rows,

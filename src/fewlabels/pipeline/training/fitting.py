@@ -109,7 +109,7 @@ def fit_estimator(
         raise UserError(
             f"{ref('target_fpr', estimator.target_fpr)} is too small for {rows} of calibration "
             "data, because no row would be flagged; pass a larger rate, or "
-            f"{ref('machine', 'svdd')} {ref('target_fpr')} none for the uncalibrated threshold."
+            f"{ref('method', 'svdd')} {ref('target_fpr')} none for the uncalibrated threshold."
         )
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; using the best settings so far, not compared")

@@ -249,7 +249,7 @@ def select_rows_by_value(
 ) -> RowSelection:
     """Select the rows to learn from by their values of the target."""
     file = replace(prepared.file, values=np.array(values, dtype=object))
-    machine = prepared.choice.machine
+    machine = prepared.choice.method
     return steps_of(task_of(machine)).roles(file, machine, options)
 
 
@@ -276,7 +276,7 @@ def train_on_all(rows: AllRows, sample: RowSample, training: Training) -> Traini
     )
     file = replace(training.prepared.file, path=rows.file)
     training = replace(training, prepared=replace(training.prepared, file=file, schema=schema))
-    machine, estimator = training.prepared.choice.machine, clone(training.fitted.estimator)
+    machine, estimator = training.prepared.choice.method, clone(training.fitted.estimator)
     if "probability" in estimator.get_params():
         estimator.set_params(probability=None)
     takes_files = METHODS[machine].takes_files
@@ -343,7 +343,7 @@ class _OnDisk:
         counts = None
         if y is not None:
             observer.report_stage("counting the classes of all rows")
-            counts = _count_all_answers(estimator, X, y, training.prepared.choice.machine)
+            counts = _count_all_answers(estimator, X, y, training.prepared.choice.method)
         return training, X.shape[0], counts
 
     def _limit_cost(
@@ -355,13 +355,13 @@ class _OnDisk:
         they would take very long, and the defaults a tenth of that.
         """
         prepared, facts = training.prepared, training.metadata["training"]
-        if task_of(prepared.choice.machine).takes_labels:
+        if task_of(prepared.choice.method).takes_labels:
             return training, estimator, ""
         self.run.observer.report_stage("estimating the cost of a fit to all rows")
         most = min(_LONG_FIT_SECONDS, self.options.time_budget or _LONG_FIT_SECONDS)
         cost = predict_cost(estimator, prepared.X, n_rows)
         if cost.seconds > most and training.fitted.tuning is not None:
-            plain = estimator_class(prepared.choice.machine)(**prepared.settings)
+            plain = estimator_class(prepared.choice.method)(**prepared.settings)
             plain.set_params(target_fpr=estimator.target_fpr)
             other = predict_cost(plain, prepared.X, n_rows)
             if other.seconds < 0.1 * cost.seconds:

@@ -123,7 +123,7 @@ class _OnCluster:
         if with_labels:
             count, answers = delayed(count_answers), machine.predict([X for X, _ in parts])
             each = [
-                count(answer, y, prepared.choice.machine)
+                count(answer, y, prepared.choice.method)
                 for answer, (_, y) in zip(answers, parts, strict=True)
             ]
             each = self._client.gather(self._client.compute(each))

@@ -87,7 +87,7 @@ def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Pre
     read = time.perf_counter() - since
     planned = _make_plan(file, options, budget.seconds)
     file, roles = _limit_rows(file, planned, read, budget)
-    file = with_identifier(file, roles, task_of(planned.choice.machine))
+    file = with_identifier(file, roles, task_of(planned.choice.method))
     encoded = encode(
         file,
         roles,
@@ -106,13 +106,13 @@ def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Pre
     n_rows, cost = encoded.X.shape[0], None
     if budget.seconds:
         planned, cost = _with_cost(planned, file, encoded, options, budget)
-        n_rows = count_affordable_rows(cost, n_rows, budget.for_fits(), planned.choice.machine)
+        n_rows = count_affordable_rows(cost, n_rows, budget.for_fits(), planned.choice.method)
     if n_rows < encoded.X.shape[0]:
-        task = task_of(planned.choice.machine)
+        task = task_of(planned.choice.method)
         encoded = take_subset(
             encoded, choose_sample(encoded.found.y, encoded.X.shape[0], n_rows, task)
         )
-    n_rows, task = encoded.X.shape[0], task_of(planned.choice.machine)
+    n_rows, task = encoded.X.shape[0], task_of(planned.choice.method)
     takes_labels = task.takes_labels
     grouping = find_groups(encoded.file, encoded.found, encoded.X, task)
     if not takes_labels and grouping.groups is not None:
@@ -122,7 +122,7 @@ def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Pre
     n_different = None if takes_labels else count_different_rows(X)
     planned = _without_bags(planned, file, options, n_different)
     settings, more = with_target_fpr(
-        planned.choice.machine,
+        planned.choice.method,
         planned.settings,
         X.shape[0],
         searched=planned.search.seconds > 0,
@@ -173,8 +173,8 @@ def _make_plan(file: TrainingFile, options: FitOptions, seconds: float) -> _Plan
         settings = {"sampling": "one-sample", **settings}
         search = SearchPlan(0.0, f"defaults, because of {ref(options.weighing)}")
     held = keeps_rows(choice, options.rows)
-    steps = steps_of(task_of(choice.machine))
-    roles = steps.roles(file, choice.machine, options)
+    steps = steps_of(task_of(choice.method))
+    roles = steps.roles(file, choice.method, options)
     settings = steps.adapt_settings(settings | search.settings, roles, options)
     return _Plan(choice, settings, search, held, roles, notes)
 
@@ -192,7 +192,7 @@ def _limit_rows(
     if size >= len(places):
         return file, roles
     y = None if roles.y is None else roles.y[places]
-    task = task_of(planned.choice.machine)
+    task = task_of(planned.choice.method)
     keep = np.zeros(len(roles.keep), bool)
     keep[places[choose_sample(y, len(places), size, task)]] = True
     return replace(file, sample=keep), roles._replace(keep=keep)
@@ -204,11 +204,11 @@ def _with_cost(
     """Return the plan and what it costs: a quicker plan where an ensemble takes long."""
 
     def measure(plan: _Plan) -> CostModel | None:
-        machine = estimator_class(plan.choice.machine)(**plan.settings)
+        machine = estimator_class(plan.choice.method)(**plan.settings)
         return estimate_cost(machine, encoded.X, encoded.found.y, budget.for_fits())
 
     found, n_rows = measure(planned), encoded.X.shape[0]
-    chosen = options.machine is None and planned.choice.machine == "pu-ensemble"
+    chosen = options.method is None and planned.choice.method == "pu-ensemble"
     if found is None or not chosen or "n_bags" in options.parameters:
         return planned, found
     if count_affordable_rows(found, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
@@ -232,13 +232,13 @@ def _without_bags(
     That is so for the usual rate of false alarms; whoever asks for bags or a rate gets these.
     """
     asked = options.parameters.keys() & {"target_fpr", *BAG_PARAMETERS}
-    if planned.choice.machine != "svdd-ensemble" or options.machine is not None or asked:
+    if planned.choice.method != "svdd-ensemble" or options.method is not None or asked:
         return planned
     if n_different is None or n_different + 1 >= 1 / TARGET_FPR:
         return planned
     clean = options.clean if planned.search.seconds else None
     planned = _make_plan(
-        file, replace(options, machine="svdd", clean=clean), planned.search.seconds
+        file, replace(options, method="svdd", clean=clean), planned.search.seconds
     )
     rows = "row is" if n_different == 1 else "rows are"
     why = f"{n_different} different {rows} too few for an ensemble"
@@ -259,7 +259,7 @@ def _name_clash_note(file: TrainingFile, choice: Choice) -> list[str]:
     """Return a note on columns with the names of those that 'predict' adds."""
     names = [] if file.target is None else [file.target]
     names += getattr(file.content, "column_names", [])
-    taken = set(added_columns(choice.machine)) & {*names}
+    taken = set(added_columns(choice.method)) & {*names}
     if not taken:
         return []
     return [

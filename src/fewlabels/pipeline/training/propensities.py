@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 def check_takes_propensities(options: FitOptions, choice: Choice) -> None:
     """Refuse propensities for a method that takes none."""
     takers = list_methods_for(*(task for task in TASKS if task.has_prior))
-    if options.weighing is not None and choice.machine not in takers:
+    if options.weighing is not None and choice.method not in takers:
         raise UserError(
             f"{ref(options.weighing)} is for {' and '.join(takers)}, but the model is "
-            f"{choice.machine}, {choice.why}; omit the option."
+            f"{choice.method}, {choice.why}; omit the option."
         )
 
 

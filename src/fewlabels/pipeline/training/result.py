@@ -34,7 +34,7 @@ class Training:
     @property
     def pipeline(self) -> Pipeline:
         """Return encoder and model."""
-        steps = [("columns", self.prepared.encoder), ("machine", self.fitted.estimator)]
+        steps = [("columns", self.prepared.encoder), ("model", self.fitted.estimator)]
         return Pipeline(steps)
 
     def parts_of_report(self) -> dict[str, Any]:

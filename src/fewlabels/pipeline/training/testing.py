@@ -306,7 +306,7 @@ def use_anomalies(
     Also what the model file says of it: None where there are no such rows, or no time budget.
     """
     settings = options.parameters.keys() & {*SINGLE_MODEL_PARAMETERS, *BAG_PARAMETERS}
-    fixed = bool(settings) or options.machine not in _REPLACEABLE_METHODS
+    fixed = bool(settings) or options.method not in _REPLACEABLE_METHODS
     none = prepared, fitted, None
     if not budget.seconds or not find_other_rows(prepared.file, prepared.roles).size:
         return none
@@ -353,7 +353,7 @@ def use_anomalies(
 def explain_anomalies_used(training: Training) -> str:
     """Return why a model with confirmed anomalies is kept; empty for others."""
     used = (training.metadata["training"].get("anomalies") or {}).get("used")
-    name = training.prepared.choice.machine
+    name = training.prepared.choice.method
     return f"{name} is kept because it uses confirmed anomalies" if used else ""
 
 

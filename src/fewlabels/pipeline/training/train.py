@@ -148,7 +148,7 @@ def _learn_in_memory(
     run.observer.report_stage("reading")
     prepared = prepare(source, options, budget)
     spent = {"seconds": budget.seconds, "reading": budget.used}
-    kept = explain_keeping(options, prepared.choice.machine, run.switch)
+    kept = explain_keeping(options, prepared.choice.method, run.switch)
     budget.ranked = not kept and can_rank_methods(prepared)
     fitted = _fitted(prepared, options, run, budget)
     spent["choosing"] = budget.used - spent["reading"]
@@ -163,7 +163,7 @@ def _learn_in_memory(
 def _fitted(prepared: Prepared, options: FitOptions, run: Run, budget: Budget) -> Fitted:
     """Fit the prepared model with the settings that are found in time."""
     machine, search = (
-        estimator_class(prepared.choice.machine)(**prepared.settings),
+        estimator_class(prepared.choice.method)(**prepared.settings),
         prepared.search,
     )
     if search.seconds:

@@ -115,7 +115,7 @@ def check_can_adapt(model: PathLike, metadata: dict[str, Any], machine: BaseEsti
     """Refuse a model that can't follow its rows."""
     if not hasattr(machine, "partial_fit") or not hasattr(machine, "score_samples"):
         raise UserError(
-            f"{model} is a model of type {metadata['machine']}, which {ref('adapt')} can't "
+            f"{model} is a model of type {metadata['method']}, which {ref('adapt')} can't "
             f"update; fit an svdd or one-class model, or omit {ref('adapt')}."
         )
     if not machine.holds_rows_:

@@ -107,7 +107,9 @@ class State:
             self._base.execute("COMMIT")
             self._own = self._identity()
             own = self._own
-            if before is not None and (is_read or own is None or before.place != own.place):
+            if before is not None and (
+                is_read or own is None or before.device_and_inode != own.device_and_inode
+            ):
                 self._check_own(before)
         except sqlite3.Error as error:
             raise self._unusable(error) from error

@@ -202,7 +202,7 @@ def refuse_misspelt(labels: Labels) -> None:
         raise UserError(
             f"{labels.where} has {plural(len(labels.names), 'value')}, but "
             f"{labels.describe_misspelt()}; correct the cell{'s' * (len(sure) > 1)}, or pass "
-            f"{ref('machine', 's3vm')} if these are different classes."
+            f"{ref('method', 's3vm')} if these are different classes."
         )
 
 
@@ -262,7 +262,7 @@ def choose_positive_rows(labels: Labels, positive: str | None = None) -> RowSele
     if not marks:
         raise UserError(
             f"{labels.where} is {quoted(name)} in every row, but a positive-unlabelled model "
-            f"needs unlabelled rows; leave their target blank, or pass {ref('machine', 'svdd')} "
+            f"needs unlabelled rows; leave their target blank, or pass {ref('method', 'svdd')} "
             "for a one-class model."
         )
     if len(marks) > 1:
@@ -293,7 +293,7 @@ def choose_class_rows(labels: Labels, single_class_method: str = "pu-ensemble") 
             "leave the others blank, or pass the value that marks unlabelled rows as "
             f"{ref('unlabeled', some='VALUE')}."
             + (
-                f" One class and blanks are for {ref('machine', single_class_method)}."
+                f" One class and blanks are for {ref('method', single_class_method)}."
                 if labels.names
                 else ""
             )

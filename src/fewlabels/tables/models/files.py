@@ -9,7 +9,7 @@ One more member, ``fewlabels.json``, describes the model:
 
 - ``format`` and ``format_version``: "fewlabels-model" and 1;
 - ``created`` and ``versions``: the time, and the versions of the libraries;
-- ``machine`` and ``parameters``: the method's name on the command line, and its parameters;
+- ``method`` and ``parameters``: the method's name on the command line, and its parameters;
 - ``schema``: the input columns, see ``Schema``;
 - ``training``: data, counts, figures of the fit and notes. ``rows_held`` says whether the model
   keeps its rows;
@@ -89,7 +89,7 @@ def describe_model(
         "format_version": FORMAT_VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {**versions, "python": platform.python_version()},
-        "machine": method,
+        "method": method,
         "parameters": parameters,
         "schema": schema.to_dict(),
         "training": training,
@@ -225,7 +225,7 @@ def _read_metadata(path: StrPath, file: IO[bytes], whole: bool = True) -> dict[s
                 return metadata
             if archive.testzip() or metadata["digest"] != _digest(archive):
                 raise damaged
-            if metadata["machine"] not in METHODS:
+            if metadata["method"] not in METHODS:
                 raise _not_a_model(path)
             _check_description(metadata)
     except (
@@ -308,7 +308,7 @@ def _load(path: StrPath, data: bytes, metadata: dict[str, Any]) -> LoadedModel:
             warnings.simplefilter("error", ComplexWarning)
             pipeline = skops.io.loads(data, trusted=trusted)
         schema = Schema.from_dict(metadata["schema"])
-        kind = estimator_class(metadata["machine"])
+        kind = estimator_class(metadata["method"])
         if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
             raise _not_a_model(path)
         # What another version left out or named otherwise shows here and not midway.

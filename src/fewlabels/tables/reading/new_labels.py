@@ -30,7 +30,7 @@ class NewLabels:
     ) -> None:
         self.source, self.column = source, column
         training = metadata["training"]
-        task = task_of(metadata["machine"])
+        task = task_of(metadata["method"])
         self._takes_labels = task.takes_labels
         self._unlabeled = task.unlabelled
         self._names = task.class_names(training)
