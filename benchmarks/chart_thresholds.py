@@ -12,7 +12,7 @@ plus, for streams that last longer, rows per alarm after them. Streams that end 
 count with the rows they had: after a while alarms come at a constant rate.
 
 Writes chart-thresholds.md and chart-thresholds.json, and prints the table that
-``src/fewlabels/monitoring/run_lengths.py`` holds: natural logarithms of the thresholds whose mean
+``src/fewlabels/monitoring/charts.py`` holds: natural logarithms of the thresholds whose mean
 run length is the one set, raised by one standard error of the simulation.
 """
 

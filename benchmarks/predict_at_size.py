@@ -116,8 +116,8 @@ def floors(data, model, folder, n_bytes=150_000_000):
     from fewlabels.pipeline.pieces import assemble_piece
     from fewlabels.pipeline.scorer import Scorer
     from fewlabels.tables.columns.tally import Tally
+    from fewlabels.tables.formats.registry import table_writer
     from fewlabels.tables.reading.chunks import iterate_chunks
-    from fewlabels.tables.write import table_writer
 
     with open(data, "rb") as file:
         part = file.read(n_bytes).rsplit(b"\n", 1)[0] + b"\n"

@@ -149,7 +149,7 @@ def mnist_draw(folder, digit=3, n_positive=100, n_unlabeled=60_000):
 
 def poker_draw(n_unlabeled, n_positive=100, n_test=100_000):
     """Hands of one pair against the rest; columns in [0, 1]."""
-    from fewlabels.cli.demo.poker import make_poker_hands
+    from fewlabels.cli.demo.data import make_poker_hands
 
     X, y = make_poker_hands(n_unlabeled + n_test + 1000, random_state=0)
     X, pair = (X - 1) / np.tile([3.0, 12.0], 5), y == 1

@@ -96,7 +96,7 @@ def load(folder, name, largest):
         train, test = np.split(keep, [LARGEST["bank"]])
         X, y, X_test, y_test = X[train], y[train], X[test], y[test]
     elif name == "poker":
-        from fewlabels.cli.demo.poker import make_poker_hands
+        from fewlabels.cli.demo.data import make_poker_hands
 
         X, y = make_poker_hands(largest, random_state=0)
         X_test, y_test = read(folder, file, "X", "y")

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels._util.deadline import Deadline
-from fewlabels.semi_supervised import left_out, trainer
+from fewlabels.semi_supervised import calibrator, trainer
 from fewlabels.solvers import Status
 
 AT_ONCE = 1e-9
@@ -230,7 +230,7 @@ def three_clusters(n, n_labels):
 
 def test_probabilities_in_time_stand_on_fewer_rows(monkeypatch):
     """Many rows: machines without some of the labels take about the seconds that there are."""
-    monkeypatch.setattr(left_out, "_PILOT_ROWS", 40)
+    monkeypatch.setattr(calibrator, "_PILOT_ROWS", 40)
     X, y, truth = three_clusters(600, 18)
     sizes, fit = [], S3VM.fit
 

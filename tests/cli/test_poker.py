@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewlabels.cli.demo.poker import make_poker_hands, poker_hand_class
+from fewlabels.cli.demo.data import make_poker_hands, poker_hand_class
 
 # How many of the C(52, 5) hands each class has.
 COUNTS = [1302540, 1098240, 123552, 54912, 10200, 5108, 3744, 624, 36, 4]

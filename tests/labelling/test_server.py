@@ -18,7 +18,7 @@ pytest.importorskip("uvicorn", reason="the page takes fewlabels[label]")
 
 from fewlabels._util.messages import ref
 from fewlabels.labelling import learner as learner_module
-from fewlabels.labelling.running import PageServer
+from fewlabels.labelling.server import PageServer
 from fewlabels.labelling.session import Session
 from fewlabels.tables.answers.file import read_answers
 from fewlabels.tables.models.files import load_model

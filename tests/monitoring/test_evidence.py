@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from fewlabels.monitoring.charts import CHARTS, Cusum, Martingale, ShiryaevRoberts
+from fewlabels.monitoring.charts import (
+    CHARTS,
+    LOG_THRESHOLDS,
+    RUN_LENGTHS,
+    Cusum,
+    Martingale,
+    ShiryaevRoberts,
+    log_threshold,
+)
 from fewlabels.monitoring.martingales import Histogram, linear, new_bettors, powers
-from fewlabels.monitoring.run_lengths import LOG_THRESHOLDS, RUN_LENGTHS, log_threshold
 
 
 @pytest.mark.parametrize("densities", [linear, powers])

@@ -7,8 +7,7 @@ import pytest
 
 from fewlabels import PUSVM, S3VM, SVDD, PUEnsemble
 from fewlabels.monitoring import Monitor
-from fewlabels.monitoring.left_out import scores_left_out
-from fewlabels.monitoring.scores import why_uncalibrated
+from fewlabels.monitoring.scores import scores_left_out, why_uncalibrated
 
 
 def drawn(rng, n):

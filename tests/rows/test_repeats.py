@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewlabels.rows.near_copies import near_copies
-from fewlabels.rows.repeats import join_groups, repeated_rows
+from fewlabels.rows.repeats import join_groups, near_copies, repeated_rows
 
 
 def copied(rng, n=30, times=3, d=5, n_others=0):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fewlabels._util.messages import UserError
 from fewlabels.tables.formats import blocks as tables
+from fewlabels.tables.formats.registry import table_writer
 from fewlabels.tables.reading.read import iterate_tables
-from fewlabels.tables.write import table_writer
 
 TYPES = {"n": pa.float64(), "kind": pa.string()}
 

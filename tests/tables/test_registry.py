@@ -14,6 +14,7 @@ from fewlabels.tables.formats.registry import (
     FORMATS,
     formats_of,
     matrices,
+    table_writer,
     tables,
     writable,
 )
@@ -21,7 +22,6 @@ from fewlabels.tables.paths import output_format
 from fewlabels.tables.reading.options import ReadingOptions
 from fewlabels.tables.reading.read import read_table
 from fewlabels.tables.sources import Source
-from fewlabels.tables.write import table_writer
 
 FILES_OF = [*tables(), *matrices()]
 EXTENSIONS = [(each, extension) for each in FILES_OF for extension in each.all_extensions]

@@ -10,9 +10,9 @@ import pytest
 
 from fewlabels._util.messages import UserError
 from fewlabels.tables.formats import blocks as tables
+from fewlabels.tables.formats.registry import table_writer
 from fewlabels.tables.reading.read import iterate_tables, read_table
 from fewlabels.tables.sources import input_format
-from fewlabels.tables.write import table_writer
 
 AWKWARD = ["plain", 'quo"te', "com,ma", "tab\there", "new\nline", "", "  spaces ", "é"]
 

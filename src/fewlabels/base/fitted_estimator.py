@@ -22,9 +22,8 @@ from .._util.warn import warn
 from ..kernels import kind_of
 from ..rows.row_store import read_indices
 from .locking import consistent, exclusive, lock_of
-from .solution import Solution
+from .solution import RowStream, Solution, TrainingRows
 from .status import warn_of_rounding
-from .training_rows import RowStream, TrainingRows
 from .versioned_cache import VersionedCache
 
 T = TypeVar("T")

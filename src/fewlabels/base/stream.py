@@ -23,7 +23,7 @@ from ..rows.row_store import (
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
 from .retrain import RetrainedStream, solve_to_rounding
-from .training_rows import TrainingRows
+from .solution import TrainingRows
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
 _BREAKPOINT_TOLERANCE = 1e-9

@@ -145,7 +145,7 @@ def _serve_page(
     import webbrowser
 
     from ..labelling.finishing import make_fit_command
-    from ..labelling.running import PageServer
+    from ..labelling.server import PageServer
 
     try:
         server = PageServer(session, port, url)

@@ -19,7 +19,6 @@ from ..base.locking import take_snapshot
 from ..calibration.curve import class_of
 from ..kernels.sparse import canonical
 from .explanation import Explanation
-from .shapley.encoded import find_sources
 from .shapley.inputs import (
     Decide,
     Groups,
@@ -27,6 +26,7 @@ from .shapley.inputs import (
     as_rows,
     column_names,
     dense,
+    find_sources,
     held_rows,
     players_of,
     sample_rows,

@@ -15,10 +15,9 @@ from .._util.messages import UserError
 from ..pipeline.options.flags import flags
 from ..tables.answers.file import AnswerFile
 from ..tables.atomic import replacing
-from ..tables.formats.registry import is_compressed
+from ..tables.formats.registry import is_compressed, table_writer
 from ..tables.paths import check_output, output_format
 from ..tables.sources import InMemory, Source
-from ..tables.write import table_writer
 
 _NOT_CONVERGED = 3  # the model is written all the same
 _COLUMNS = ("drop", "keep", "text", "categorical")

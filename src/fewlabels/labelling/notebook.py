@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from .running import PageServer
+from .server import PageServer
 from .session import TARGET, Session
 
 

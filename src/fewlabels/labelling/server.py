@@ -1,23 +1,25 @@
-"""The page and its calls over HTTP, for this computer alone."""
+"""Serve the page and its calls over HTTP, for this computer alone, as long as it is wanted."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import secrets
+import socket
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from importlib.resources import files
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from urllib.parse import urlsplit
 
 from .._util.extras import require
-from .._util.messages import UserError, as_arguments
+from .._util.messages import UserError, as_arguments, ref
 from ..pipeline.options.flags import as_flags
 from ..tables.answers.file import AnswerEntry
 from .finishing import ModelFit
-from .names import check_text
 from .overview import LabelledSession, overview
 from .requests import (
     AnswerRequest,
@@ -25,10 +27,12 @@ from .requests import (
     FinishRequest,
     Request,
     UndoRequest,
+    check_text,
     rate_of,
     row_of,
 )
 from .rows import PICTURES, SessionRows
+from .session import Session
 
 try:
     from starlette.applications import Starlette
@@ -382,3 +386,79 @@ def build_page(nonce: str) -> str:
 def make_token() -> str:
     """Return a random token."""
     return base64.urlsafe_b64encode(secrets.token_bytes(24)).decode()
+
+
+_HOST = "127.0.0.1"
+# Seconds after which a fit lets a request have the interpreter.
+_SWITCH_INTERVAL = 0.001
+
+
+class PageServer:
+    """Server of the page of a session on this computer, until :meth:`stop`.
+
+    ``url`` is the address of the page, with its token. ``port`` 0 takes any free one, ``public``
+    is an address under which another server passes requests on, ``framed`` lets notebooks show the
+    page.
+    """
+
+    def __init__(
+        self, session: Session, port: int = 0, public: str | None = None, framed: bool = False
+    ) -> None:
+        uvicorn = check_extra()[1]
+        self.session, self.finishing, token = session, ModelFit(session), make_token()
+        self._socket = _listen(port)
+        local_url = f"http://{_HOST}:{self._socket.getsockname()[1]}"
+        urls = [local_url, local_url.replace(_HOST, "localhost")] + ([public] if public else [])
+        self.url = f"{(public or local_url).rstrip('/')}/{token}/"
+        app = make_app(session, token, urls, framed, self.finishing)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            h11_max_incomplete_event_size=65_536,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread: threading.Thread | None = None
+
+    def run(self) -> None:
+        """Serve until Ctrl-C."""
+        self.session.start()
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        with contextlib.suppress(KeyboardInterrupt):
+            self._server.run(sockets=[self._socket])
+        self.finishing.stop()
+        self.session.close()
+
+    def start(self) -> Self:
+        """Serve from a thread of its own."""
+        self.session.start()
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End the page; answers are in their file."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(timeout=10)
+        self._socket.close()
+        self.finishing.stop()
+        self.session.close()
+
+
+def _listen(port: int) -> socket.socket:
+    server_socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server_socket.bind((_HOST, port))
+        server_socket.listen(128)  # a browser that is early waits, and is not sent away
+    except (OSError, OverflowError) as error:
+        server_socket.close()
+        raise UserError(
+            f"Port {port} can't be used ({error}); pass another {ref('port')}, or none."
+        ) from error
+    return server_socket

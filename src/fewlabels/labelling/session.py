@@ -28,8 +28,8 @@ from ..tables.paths import resolve_path
 from ..tables.sources import InMemory, Source
 from .asking import DEFAULT, QUERY_OPTIONS
 from .learner import UNKNOWN, Learner, Work, warm_up
-from .names import InvalidAnswer, check_names, check_text
 from .overview import overview
+from .requests import InvalidAnswer, check_names, check_text
 from .rows import SessionRows
 
 TARGET = "label"

@@ -4,8 +4,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_consistent_length
 
-from .._typing import VectorLike
-from ..calibration.area import roc_area
+from .._typing import BoolArray, FloatArray, VectorLike
 from ..problem.losses import double_hinge, ramp
 from ._sample import (
     is_label,
@@ -15,6 +14,35 @@ from ._sample import (
     validate_prior,
     validate_weight,
 )
+
+
+def roc_area(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
+    """Return the share of weighted pairs whose positive row scores higher; ties count half.
+
+    It is scikit-learn's ``roc_auc_score`` without its checks, which take most of the time of a few
+    hundred rows.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Finite scores.
+    positive : ndarray of bool of shape (n_rows,)
+        Rows of the one kind; there are rows of the other.
+    weight : ndarray of shape (n_rows,)
+        Weights, >= 0.
+
+    Returns
+    -------
+    float
+    """
+    order = np.argsort(scores)
+    ascending = scores[order]
+    ours = np.where(positive, weight, 0.0)[order]
+    others = weight[order] - ours
+    first = np.flatnonzero(np.diff(ascending, prepend=np.nan) != 0.0)  # of each distinct score
+    ours, others = np.add.reduceat(ours, first), np.add.reduceat(others, first)
+    return float(ours @ (np.cumsum(others) - 0.5 * others) / (ours.sum() * others.sum()))
+
 
 # Losses of z = label * decision.
 _MARGIN_LOSSES = {

@@ -10,7 +10,7 @@ from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.threads import one_blas_thread
 from ..kernels.width import total_variance
 from ..rows.grouped_folds import count_once, group_rows
-from .signal import (
+from .permutation import (
     FREEDOM_PER_ROW,
     MAX_ROWS_PER_KIND,
     areas,
@@ -95,7 +95,7 @@ def weigh_columns(
     """Choose the variance of texts relative to all other columns, and what to leave out.
 
     Rows of every class of ``y`` are separated from the others (negative: without a label) by
-    the regression of :mod:`fewlabels.model_selection.signal`, fitted to all rows but the pair.
+    the regression of :mod:`fewlabels.model_selection.permutation`, fitted to all rows but the pair.
     Blocks of other columns may be left out together, then single texts. None where no pair can be
     held out.
     """

@@ -19,10 +19,9 @@ from .._util.available import available_if
 from .._util.warn import warn
 from ..base.kernel_estimator import KernelEstimator
 from ..base.locking import consistent, exclusive, fitting, lock_of
-from ..base.solution import OneClassSolution, Solution
+from ..base.solution import OneClassSolution, RowStream, Solution
 from ..base.status import Callback
 from ..base.stream import ConvexStream
-from ..base.training_rows import RowStream
 from ..calibration.conformal import Conformal, row_numbers_of
 from ..calibration.left_out_scores import (
     Redraw,

@@ -26,8 +26,7 @@ from ..kernels import Isolation, Kernel, make_kernel
 from ..rows.row_store import RowStore
 from ..rows.validation import fit_rows
 from ..solvers import Status
-from .bag_stream import BagStream
-from .bags import BagSettings, fit_bags, resolve_trim
+from .bags import BagSettings, BagStream, fit_bags, resolve_trim
 from .base import OneClassEstimator, ScoredRows
 from .fitted_bags import Bag, BagsSolution
 

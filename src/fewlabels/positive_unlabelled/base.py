@@ -24,12 +24,10 @@ from ..rows.memory import MemorySource
 from ..rows.row_order import value_order
 from ..rows.source import ShardedSource
 from ..rows.validation import fit_rows
-from .data import PUData, PUSolution
-from .fitted import HeldOutScores, PUFit, PUSVMFit
+from .data import HeldOutScores, PUData, PUFit, PUSolution, PUSVMFit
 from .leave_one_out import score_unlabeled_left_out, shift_of_positives_left_out
-from .propensity_weights import propensity_weights
+from .propensity_weights import PropensityWeights, propensity_weights
 from .rows import PURows, PURowsBase, ShardedPURows, SupportRows
-from .weights import PropensityWeights
 
 M = TypeVar("M", bound="PUEstimator")
 

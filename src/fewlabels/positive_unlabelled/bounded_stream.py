@@ -8,7 +8,7 @@ import numpy as np
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
 from ..base.retrain import solve_near_start, solve_to_rounding
-from ..base.training_rows import TrainingRows
+from ..base.solution import TrainingRows
 from ..kernels import Kernel, centered
 from ..problem import DualProblem
 from ..rows.row_store import RowStore, SavedStream, measure_violation

@@ -1,13 +1,17 @@
-"""What training of a positive-unlabelled model takes and gives."""
+"""Input and solution of the training of a positive-unlabelled model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
+from ..base.function import Function
+from ..base.solution import Solution
+from ..calibration.curve import TwoSidedCurve
 from ..kernels import Kernel, MappedKernel
 from ..kernels.operators import (
     Expansion,
@@ -248,3 +252,37 @@ def _largest_deviation(weight: FloatArray) -> float:
     weight = weight / weight.max()
     size = weight.sum() ** 2 / np.sum(weight**2)
     return np.sqrt(np.log(4.0 / _ERROR_PROBABILITY) / (2.0 * size))
+
+
+# Scores of positive and unlabelled rows as if they had not been trained on, with weights.
+HeldOutScores: TypeAlias = tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PUFit(Solution):
+    """The function of a model, and which training rows are labelled positive, or called so."""
+
+    function: Function
+    is_positive: BoolArray | None  # None of rows that aren't in memory
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PUSVMFit(PUFit):
+    """The solution of a PUSVM, with the weight of its norm and the intercept of least risk.
+
+    ``objectives`` are those after each convex step of the ramp loss. ``held_out`` are scores and
+    weights of the positive rows, as if these had not been trained on, and of the unlabelled
+    ones; None where nobody requested them yet.
+    """
+
+    lam: float
+    risk_intercept: float
+    objectives: list[float] | None = None
+    held_out: HeldOutScores | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PUEnsembleFit(PUFit):
+    """The solution of a PUEnsemble, with its curve from decisions to probabilities."""
+
+    curve: TwoSidedCurve

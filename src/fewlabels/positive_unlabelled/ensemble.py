@@ -9,11 +9,11 @@ from scipy.special import expit, softmax
 
 from .._typing import FloatArray, RowMatrix
 from .._util.deadline import Deadline
-from ..calibration.area import roc_area
 from ..calibration.curve import TwoSidedCurve
 from ..calibration.fit_curves import mean_and_spread, priors_of
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator, PrecomputedGram, SumGram, make_gram
+from ..metrics.scores import roc_area
 from ..solvers import Result, Settings, solve_decomposition
 from ..solvers.run import MAX_ROWS_SOLVED_WHOLE
 from .bags import Bagging, DistinctPURows, train_bagged_models

@@ -41,6 +41,7 @@ from ..rows.source import RowSource
 from ..solvers import Settings
 from . import base
 from .bags import DistinctPURows
+from .data import PUEnsembleFit
 from .ensemble import (
     EnsembleSettings,
     EnsembleSolution,
@@ -48,7 +49,6 @@ from .ensemble import (
     fit_two_sided_curve,
     solve_ensemble,
 )
-from .fitted import PUEnsembleFit
 from .rows import PURows
 from .scores import quantile_cut
 from .task import POSITIVE_UNLABELLED

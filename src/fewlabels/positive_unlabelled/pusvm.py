@@ -17,8 +17,8 @@ from .._util.messages import Message, ref
 from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
 from ..base.locking import consistent, fitting
+from ..base.solution import RowStream
 from ..base.status import Callback
-from ..base.training_rows import RowStream
 from ..base.two_classes import PROBABILITY
 from ..calibration.curve import Curve
 from ..calibration.fit_curves import curve_with_prior, curve_with_priors
@@ -33,8 +33,7 @@ from ..solvers import Result, Status
 from . import base
 from .base import PUDescriber
 from .bounded_stream import BoundedPUStream
-from .data import PUSettings, PUSolution
-from .fitted import HeldOutScores, PUSVMFit
+from .data import HeldOutScores, PUSettings, PUSolution, PUSVMFit
 from .leave_one_out import score_unlabeled_left_out
 from .problem import DoubleHinge, weight_of_norm
 from .rows import PURows, ShardedPURows

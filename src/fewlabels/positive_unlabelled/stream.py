@@ -6,8 +6,8 @@ from typing import Any, cast
 import numpy as np
 
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
+from ..base.solution import TrainingRows
 from ..base.stream import ConvexStream
-from ..base.training_rows import TrainingRows
 from ..calibration.leave_one_out import decisions_without, distinct
 from ..problem import RowPenalties
 from ..problem.formulation import RowArrays

@@ -1,22 +1,172 @@
-"""Probabilities of an S3VM, and where its classes are equally probable."""
+"""Probabilities of an S3VM: curves fitted to decisions of models that did not see the labels."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .._typing import AnyArray, FloatArray, IntArray
+from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import Deadline
 from ..base.class_functions import ClassFunctions
 from ..base.function import Function
-from ..calibration.cross_fitting import Sample
+from ..calibration.cross_fitting import Sample, left_out_scores
 from ..calibration.curve import ClassCurves, Curve
-from ..data.labels.semi_supervised import shares_by_code
+from ..calibration.fit_curves import curve_of_labels, curves_of_classes
+from ..data.labels.semi_supervised import class_indices, shares_by_code
 from ..kernels.base import Kernel
-from .left_out import LeftOutCurves
+from ..rows.grouped_folds import take_groups
+from ..rows.row_order import label_folds
 from .problem import SemiSupervised
 from .reading import settings_for_part
+
+# Models of a cross-fit. With a deadline and many rows, one of at least so many rows, or of this
+# multiple of the labelled rows, finds out how many there is time for.
+_FOLDS = 5
+_PILOT_ROWS, _PILOT_LABELS = 2000, 2
+
+
+@dataclass(frozen=True)
+class LeftOutCurves:
+    """Fits curves to decisions about labelled rows by models that were trained without them.
+
+    ``make(numbers)`` gives an estimator to fit to rows whose labels are these numbers;
+    ``columns`` are, of kernel values, those that count and the number of all, None for all. With
+    ``labels_alone`` unlabelled rows change nothing.
+    """
+
+    make: Callable[[AnyArray], BaseEstimator]
+    n_classes: int
+    deadline: Deadline
+    columns: tuple[IntArray, int] | None = None
+    n_jobs: int | None = None
+    labels_alone: bool = False
+
+    def decisions(self, sample: Sample) -> FloatArray:
+        """Decisions about the labelled rows of a ``Sample``, a column for every function.
+
+        Five models, each trained on all unlabelled rows and four fifths of the labelled rows of
+        every class. Folds depend on the values of rows alone, and equal rows are in one. NaN for
+        unlabelled rows, for one that is, with its copies, the only one of its class, and for those
+        that the deadline left no time for. If a model of all rows would take longer than that,
+        models train on fewer unlabelled rows.
+        """
+        if not self.labels_alone:
+            return self._decisions(sample)
+        assert sample.weight is not None
+        known = np.flatnonzero(sample.y)
+        scores = np.full((len(sample.y), self._n_functions), np.nan)
+        some = sample._replace(
+            X=sample.rows(known, known),
+            y=sample.y[known],
+            weight=sample.weight[known],
+            groups=take_groups(sample.groups, known),
+        )
+        scores[known] = self._decisions(some)
+        return scores
+
+    def curve(
+        self,
+        scores: FloatArray,
+        sample: Sample,
+        kind: str,
+        function: Function | ClassFunctions,
+        shares: FloatArray | None = None,
+    ) -> Curve | ClassCurves:
+        """The curve from these decisions to probabilities, of a ``kind``.
+
+        ``shares`` of the classes are among the unlabelled rows, about which ``function`` decides;
+        None for the labels' shares.
+        """
+        assert sample.weight is not None
+        known, free = np.isfinite(scores[:, 0]), np.flatnonzero(sample.y == 0)
+        label, weight = sample.y[known], sample.weight[known]
+        if sample.groups is not None:  # which count once
+            _, group, size = np.unique(
+                sample.groups[known], return_inverse=True, return_counts=True
+            )
+            weight = weight / size[group]
+        unlabeled, shares = None, shares if len(free) else None
+        if shares is not None:
+            unlabeled = function(self._rows(sample, free), n_jobs=self.n_jobs), sample.weight[free]
+        if self.n_classes == 2:
+            share = None if shares is None else shares[0]
+            return curve_of_labels(scores[known, 0], label > 0, weight, kind, unlabeled, share)
+        place = class_indices(label, self.n_classes)
+        return curves_of_classes(scores[known], place, weight, kind, unlabeled, shares)
+
+    def _rows(self, sample: Sample, which: IntArray) -> RowMatrix:
+        if not sample.pairwise or self.columns is None:
+            return sample.X[which]
+        counted, n = self.columns
+        X = np.zeros((len(which), n))
+        X[:, counted] = sample.X[which]
+        return X
+
+    @property
+    def _n_functions(self) -> int:
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def _decisions(self, sample: Sample) -> FloatArray:
+        labels, deadline = sample.y, self.deadline
+        seconds: list[float] = []
+        make = partial(self.make, np.unique(labels[labels != 0]))
+        fold = label_folds(sample.X, class_indices(labels, self.n_classes), _FOLDS, sample.groups)
+        sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
+        tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
+        splits: list[tuple[IntArray, IntArray]] = [
+            (np.setdiff1d(np.arange(len(fold)), test), test) for test in tested
+        ]
+
+        def score(train: IntArray, test: IntArray) -> FloatArray:
+            since = time.perf_counter()
+            found = sample.fit(make(), train).decision_function(sample.rows(test, train))
+            seconds.append(time.perf_counter() - since)
+            return found
+
+        shape = len(fold), self._n_functions
+        scores, size, pilot = np.full(shape, np.nan), len(fold), _pilot_rows(labels)
+        tried = deadline.has_end and 2 * pilot < size
+        if tried:
+            train, test = splits[0]
+            scores[test] = score(_limit_rows(labels, train, pilot), test).reshape(len(test), -1)
+            # Training takes about the square of the number of rows.
+            size = int(pilot * (deadline.left() / seconds.pop()) ** 0.5)
+            splits = [(_limit_rows(labels, train, size), test) for train, test in splits]
+        if size > pilot or not tried:
+            found = left_out_scores(
+                len(fold),
+                splits,
+                score,
+                n_scores=shape[1],
+                is_over=lambda: bool(seconds) and deadline.left() < max(seconds),
+            )
+            scores = np.where(np.isfinite(found), found, scores)
+        if len(seconds) < len(tested):
+            deadline.cut.append(
+                f"probabilities are based on {max(1, len(seconds))} of {len(tested)} models "
+                "trained without part of the labels"
+            )
+        if size < len(fold):
+            deadline.cut.append(
+                f"these models were trained on {max(size, pilot):,} of {len(fold):,} rows"
+            )
+        return scores
+
+
+def _pilot_rows(labels: AnyArray) -> int:
+    return max(_PILOT_ROWS, _PILOT_LABELS * int(np.count_nonzero(labels)))
+
+
+def _limit_rows(labels: AnyArray, train: IntArray, size: int) -> IntArray:
+    """At most ``size`` of the rows ``train``, labelled ones first."""
+    if len(train) <= size:
+        return train
+    known, free = train[labels[train] != 0], train[labels[train] == 0]
+    drawn = np.random.default_rng(0).permutation(len(free))[: max(0, size - len(known))]
+    return np.sort(np.concatenate([known, free[drawn]]))
 
 
 @dataclass(frozen=True)

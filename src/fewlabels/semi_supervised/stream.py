@@ -15,7 +15,7 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import Deadline
-from ..base.training_rows import TrainingRows
+from ..base.solution import TrainingRows
 from ..data.labels.semi_supervised import one_vs_rest_labels
 from ..kernels.base import Kernel
 from ..rows.row_store import BREAKDOWNS, PlainState, RowStore, make_labelled_store

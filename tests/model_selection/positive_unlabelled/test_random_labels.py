@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from fewlabels._util import deadline
 from fewlabels._util.deadline import ENDLESS, Deadline
-from fewlabels.calibration.area import roc_area
+from fewlabels.metrics.scores import roc_area
 from fewlabels.model_selection import labelled_at_random_test
 from fewlabels.model_selection.positive_unlabelled import random_labels
 

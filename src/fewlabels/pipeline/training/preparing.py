@@ -17,8 +17,8 @@ from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TableRows, TrainingFile, read_training
 from ...tables.sources import InMemory, Source
 from ...tasks import added_columns, estimator_class, task_of
+from ..grouping import find_groups, one_of_each, with_identifier
 from ..options.fit import TARGET_FPR, FitOptions
-from ..rows.grouping import find_groups, one_of_each, with_identifier
 from ..tasks import Choice
 from ..tasks.one_class import BAG_PARAMETERS
 from ..tasks.steps import steps_of

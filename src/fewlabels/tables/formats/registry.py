@@ -30,6 +30,9 @@ from ..steady import StrPath
 if TYPE_CHECKING:
     import pyarrow as pa
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 # A table, its lines as they are in the file (None: it isn't text), and the share read so far.
 TablePiece: TypeAlias = "tuple[pa.Table, pa.Array | None, float]"
 _TABLE = frozenset({"decimal", "features", "labels"})
@@ -201,3 +204,17 @@ def usual_extensions(formats: Iterable[Format]) -> str:
 def _in_words(extensions: Iterable[str]) -> str:
     *names, last = extensions
     return ", ".join(names) + f" or {last}"
+
+
+def table_writer(
+    path: StrPath, form: str, compressed: bool = False, safe: bool = False
+) -> AbstractContextManager[Callable[..., None]]:
+    """Open a new file; a context that gives the function that appends to it.
+
+    ``append(table)`` writes the rows of a ``pyarrow.Table``. ``append(table, lines, names)``
+    writes its columns behind rows of delimited text with columns ``names`` that stay as they are,
+    each given behind the line break before it. Text may be compressed as gzip does. With ``safe``
+    an apostrophe goes before texts in delimited text that a spreadsheet would take for formulas.
+    """
+    known = FORMATS[form]
+    return known.load().writer(path, known.separator, compressed, safe)

@@ -7,15 +7,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..._typing import IntArray, RowMatrix
-from ..._util.messages import plural, quoted, ref
-from ...base.task import Task
-from ...rows.near_copies import near_copies
-from ...rows.repeats import Groups, join_groups, labels_agree, repeated_rows
-from ...tables.columns.column import are_blank, is_number, numbers, text
-from ...tables.columns.profile import MANY_CATEGORIES, is_identifier_name
-from ...tables.columns.target import RowSelection
-from ...tables.reading.training import TableRows, TrainingFile
+from .._typing import IntArray, RowMatrix
+from .._util.messages import plural, quoted, ref
+from ..base.task import Task
+from ..rows.repeats import Groups, join_groups, labels_agree, near_copies, repeated_rows
+from ..tables.columns.column import are_blank, is_number, numbers, text
+from ..tables.columns.profile import MANY_CATEGORIES, is_identifier_name
+from ..tables.columns.target import RowSelection
+from ..tables.reading.training import TableRows, TrainingFile
 
 # What becomes of groups, with labels and without.
 _WITH_LABELS = "are held out together and count once"
