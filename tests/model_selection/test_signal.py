@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewlabels.model_selection import permutation
+from fewlabels.model_selection import weighing
 
 
 def pile(seed, shift=0.0, labels=30, n=200):
@@ -16,8 +16,8 @@ def pile(seed, shift=0.0, labels=30, n=200):
 def test_each_pair_is_ranked_by_the_rows_without_it(rng):
     X, y = pile(3, shift=1.0, labels=4, n=12)
     y = y.astype(float)
-    smooth = permutation.ridge_smoother(X, 12, 3.0)
-    right, area = permutation.areas(smooth, permutation.weights_without_pairs(smooth), y, rng)
+    smooth = weighing.ridge_smoother(X, 12, 3.0)
+    right, area = weighing.areas(smooth, weighing.weights_without_pairs(smooth), y, rng)
     # The kernel and the ridge of the smoother: smooth = K (K + ridge)^-1.
     values, vectors = np.linalg.eigh(smooth)
     kernel = (vectors * (values / (1.0 - values))) @ vectors.T
