@@ -6,6 +6,8 @@ import tomllib
 
 import pytest
 
+from fewlabels.solvers.engine.partition import message_names
+
 
 def test_import_contracts(repository, monkeypatch, capsys):
     from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
@@ -93,3 +95,11 @@ def test_the_library_prints_only_when_asked(trees, name):
     # `report` is what estimators use with verbose=True.
     with_report = [p for p, t in trees.items() if "def report" in ast.unparse(t)]
     assert with_report == ["base/status.py"]
+
+
+def test_the_page_of_the_engine_lists_every_message(repository):
+    text = (repository / "docs" / "engine.md").read_text(encoding="utf-8")
+    table = text.split("## Messages")[1].split("\n\n")[2]
+    listed = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row)]
+    listed.remove("PUSVM")
+    assert sorted(listed) == sorted(message_names())
