@@ -168,7 +168,7 @@ def test_functions_are_short(trees, repository):
             skipped = range(first.lineno, first.end_lineno + 1) if is_doc else ()
             code = [
                 number
-                for number in range(function.lineno, function.end_lineno + 1)
+                for number in range(first.lineno, function.end_lineno + 1)
                 if number not in skipped and lines[number - 1].split("#")[0].strip()
             ]
             if len(code) > 80:

@@ -17,7 +17,7 @@ from ..base.two_classes import TwoClassEstimator
 from ..class_prior.finding import Prior, check_prior, count_prior, find_prior
 from ..data.labels.marks import read_propensity
 from ..data.labels.positive_unlabelled import are_ambiguous, read_labels
-from ..kernels import MIXTURE, centered, kind_of
+from ..kernels import MIXTURE, centered, kind_of, learns_labels
 from ..kernels.rows import find_shift, row_products
 from ..rows.device import backend_of
 from ..rows.memory import MemorySource
@@ -97,10 +97,10 @@ class PUEstimator(TwoClassEstimator):
                 "unlabelled rows a weight > 0."
             )
         kind = kind_of(self._effective_kernel)
-        if kind.learns == "labels":
+        if learns_labels(kind):
             # In an order of their own and as often as they weigh: weights act as repetitions.
             order = value_order(rows.X, counted, rows.weights)
-            self._deformed = kind.over(
+            self._deformed = kind.with_rows(
                 rows.X[order], counted[order], gamma=self.gamma_, random_state=self._seed()
             )
         kernel: Any = self._make_kernel()
@@ -111,8 +111,8 @@ class PUEstimator(TwoClassEstimator):
         is_other = np.ones(len(positive), dtype=bool)
         is_other[rows.indices] = False
         others = np.flatnonzero(is_other)
-        options = {"n_jobs": resolve_n_jobs(self.n_jobs), "gathered": gathered}
-        data = PUData(centred, counted, rows.weight, kernel, **options)
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        data = PUData(centred, counted, rows.weight, kernel, n_jobs, gathered=gathered)
         held = {"X": rows.everything, "weight": rows.scatter(rows.weights), "positive": positive}
         self.propensity_weights_, given = None, None
         if propensity is not None:
@@ -121,7 +121,9 @@ class PUEstimator(TwoClassEstimator):
                 given, data.weight_positive, data.gram_positive, self.sampling == "one-sample"
             )
             factor = self.propensity_weights_(given)
-            data = PUData(centred, counted, rows.weight, kernel, factor=factor, **options)
+            data = PUData(
+                centred, counted, rows.weight, kernel, n_jobs, factor=factor, gathered=gathered
+            )
             held["factor"] = np.ones(len(positive))
             held["factor"][rows.indices[data.positive]] = factor
         return PURows(
@@ -151,7 +153,7 @@ class PUEstimator(TwoClassEstimator):
         assert kernel is not None
         self.classes_, self.propensity_weights_ = self._mark_positive(source, y), None
         jobs = resolve_n_jobs(self.n_jobs)
-        return ShardedPURows.of(source, kernel, self.lam, jobs)
+        return ShardedPURows.from_source(source, kernel, self.lam, jobs)
 
     def _mark_positive(self, source: ShardedSource, y: VectorLike) -> AnyArray:
         """Mark the positive rows of a source, and return the classes."""
@@ -171,7 +173,9 @@ class PUEstimator(TwoClassEstimator):
         deadline, data = self._deadline.part(_TIME_SHARE_OF_PRIOR), rows.for_prior(seed)
         if self.prior == "estimate" and weights is not None and weights.one_sample:
             mass = float(data.weight_unlabeled.sum())
-            return count_prior(cast(PURows, rows).propensity, data.given_weight_positive, mass)
+            propensity = cast(PURows, rows).propensity
+            assert propensity is not None  # the weights are made of it
+            return count_prior(propensity, data.given_weight_positive, mass)
         return find_prior(data, self.prior, seed, self.n_jobs, deadline)
 
     def score(
@@ -276,7 +280,7 @@ class PUDescriber:
     def scores_left_out(
         self, rows: PURowsBase, found: PUSolution, function: Function, left_out: FloatArray
     ) -> HeldOutScores:
-        """Return the scores that the curve is fitted to, from those of the unlabelled rows."""
+        """Return the scores to fit the curve to; unlabelled rows have theirs already."""
         data = rows.data
         if data.kernel.is_matrix:
             decision = row_products(data.X[data.positive], found.coef) + function.bias

@@ -117,7 +117,7 @@ def make_poker_hands(
 
     Examples
     --------
-    >>> from fewlabels.cli.demo.poker import make_poker_hands
+    >>> from fewlabels.cli.demo.data import make_poker_hands
     >>> X, y = make_poker_hands(100_000, random_state=0)
     >>> bool(abs((y == 1).mean() - 0.4226) < 0.005)  # one pair
     True
@@ -148,7 +148,7 @@ def poker_hand_class(X: npt.ArrayLike) -> IntArray:
 
     Examples
     --------
-    >>> from fewlabels.cli.demo.poker import poker_hand_class
+    >>> from fewlabels.cli.demo.data import poker_hand_class
     >>> poker_hand_class([[1, 10, 1, 11, 1, 13, 1, 12, 1, 1], [1, 5, 2, 5, 3, 5, 1, 9, 2, 9]])
     array([9, 6])
     """

@@ -58,7 +58,7 @@ class DuplicateRows:
 
 
 def row_keys(X: RowMatrix) -> FloatArray:
-    """Return a number for every row: equal for equal rows, else almost surely different."""
+    """Return a number for every row of ``X``: equal rows have equal numbers, others hardly ever."""
     return row_products(canonical(X), _random_projection(X.shape[1]))
 
 

@@ -53,11 +53,11 @@ class PartitionedRows(Protocol):
 
 
 class PieceGram(GramOperator):
-    """The matrix of the rows of ``part``, by the operators ``over`` each of its pieces.
+    """The matrix of the rows of ``part``, by operators over each of its pieces.
 
-    ``part`` has ``n`` rows, ``pieces()``, which are (slice, rows), and ``take(places)``; ``over``
-    makes the operator of some rows, and ``refined`` (None where there is no such thing) one of
-    float64 values. ``diagonal`` may be known.
+    ``part`` has ``n`` rows, ``pieces()``, which are (slice, rows), and ``take(places)``.
+    ``make_gram`` makes the operator of some rows, and ``refined`` (None where there is no such
+    thing) one of float64 values. ``diagonal`` may be known.
     """
 
     def __init__(

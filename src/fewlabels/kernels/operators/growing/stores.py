@@ -414,7 +414,7 @@ class RepeatedStore:
         self._number_of_bytes: dict[bytes, int] = {}  # these by their bytes
 
     @property
-    def of(self) -> IntArray:
+    def group_of(self) -> IntArray:
         """The distinct row that each row is a copy of."""
         return self._group[: self.n]
 
@@ -434,7 +434,7 @@ class RepeatedStore:
         return self._diagonal[of]
 
     def keep(self, indices: IntArray) -> None:
-        used, of = np.unique(self.of[indices], return_inverse=True)
+        used, of = np.unique(self.group_of[indices], return_inverse=True)
         number = dict(zip(used.tolist(), range(len(used)), strict=True))
         self._number_of_bytes = {
             k: number[place] for k, place in self._number_of_bytes.items() if place in number
@@ -443,20 +443,20 @@ class RepeatedStore:
         self._group, self._diagonal, self.n = of, self._diagonal[used], len(of)
 
     def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
-        distinct, which = np.unique(self.of[indices], return_inverse=True)
-        return self.store.columns_of(distinct, n_jobs)[which].take(self.of, axis=1)
+        distinct, which = np.unique(self.group_of[indices], return_inverse=True)
+        return self.store.columns_of(distinct, n_jobs)[which].take(self.group_of, axis=1)
 
     def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
         """K[rows][:, columns]."""
-        left, of_rows = np.unique(self.of[rows], return_inverse=True)
-        right, of_columns = np.unique(self.of[columns], return_inverse=True)
+        left, of_rows = np.unique(self.group_of[rows], return_inverse=True)
+        right, of_columns = np.unique(self.group_of[columns], return_inverse=True)
         return self.store.cross(left, right, n_jobs)[np.ix_(of_rows, of_columns)]
 
     def add_product(
         self, indices: IntArray, coef: FloatArray, out: FloatArray, n_jobs: int
     ) -> None:
-        distinct, which = np.unique(self.of[indices], return_inverse=True)
+        distinct, which = np.unique(self.group_of[indices], return_inverse=True)
         part = np.zeros(self.store.n)
         sums: AnyArray = np.bincount(which, coef)
         self.store.add_product(distinct, sums, part, n_jobs)
-        out += part[self.of]
+        out += part[self.group_of]
