@@ -372,7 +372,7 @@ def test_files(clouds, tmp_path):
     loaded = onnx.load(tmp_path / "m.onnx")
     assert loaded.SerializeToString() == proto.SerializeToString()
     assert loaded.producer_name == "fewlabels" and loaded.ir_version == 9
-    assert {p.key: p.value for p in loaded.metadata_props} == {"machine": "SVDD"}
+    assert {p.key: p.value for p in loaded.metadata_props} == {"estimator": "SVDD"}
     assert [o.version for o in loaded.opset_import] == [19]
 
 

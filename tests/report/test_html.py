@@ -145,7 +145,7 @@ def test_sections(contents):
     reader = read(page(contents))
     found = [a["id"] for a in reader.named("section")]
     assert found == [
-        "answer", "rows", "scores", "rates", "bias", "notes", "data", "machine",
+        "answer", "rows", "scores", "rates", "bias", "notes", "data", "model",
         "certificate", "usage", "words", "made",
     ]  # fmt: skip
     links = [a["href"][1:] for a in reader.named("a")]

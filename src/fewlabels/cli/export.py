@@ -40,7 +40,12 @@ def export(
     The graph's inputs are the table's columns, or a matrix X; its outputs are the score and the
     label of 'fewlabels predict'. Needs onnx: pip install "fewlabels[onnx]".
     """
-    summary = pipeline.export(model, out, dtype=dtype.value, observer=progress.Quiet())
+    summary = pipeline.export(
+        model,
+        out,
+        dtype="float32" if dtype is Dtype.float32 else "float64",
+        observer=progress.Quiet(),
+    )
     if show.print_summary(summary, json, quiet, summary["notes"]):
         say(f"{out}: {summary['method']} as an ONNX graph, {size(summary['bytes'])}")
         for title in ("inputs", "outputs"):

@@ -106,14 +106,14 @@ def _make_option(name: str, option: Option, is_switch: bool, callback: Callback 
         default_text = f"{default:g}" if isinstance(default, float) else str(default)
         option = option._replace(unset=default_text)
     help = as_flags(help_text(option)) + (" Repeatable." if default == () else "")
-    details = dict(
+    return typer.Option(
+        f"{on}/{off}" if is_switch else on,
         help=help,
         metavar=option.metavar or None,
         rich_help_panel=option.group,
         show_default=False,
         callback=callback,
     )
-    return typer.Option(f"{on}/{off}" if is_switch else on, **details)
 
 
 class Command(TyperCommand):

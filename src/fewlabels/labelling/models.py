@@ -51,7 +51,9 @@ def decide_by_labels(model: S3VM) -> FloatArray:
     """
     if model.C_star == 0:
         return model.training_decisions_
-    X, label = model.training_rows_.X, model.training_rows_.label
+    rows = model.training_rows_
+    assert rows is not None and rows.label is not None  # an S3VM keeps its rows and labels
+    X, label = rows.X, rows.label
     known = np.flatnonzero(label)
     alone = S3VM(kernel=model.kernel, gamma=model.gamma_, unlabeled=0, n_jobs=1, **_LABELS_ONLY)
     return alone.fit(X[known], label[known]).decision_function(X)

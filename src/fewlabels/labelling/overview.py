@@ -85,7 +85,7 @@ def overview(session: LabelledSession, rate: float = 0.1, lists: bool = True) ->
         "advice": {"stop": advice.stop, "words": advice.words},
         "n_random": len(sample),
         "busy": learner.is_busy,
-        "machine": MODEL_DESCRIPTIONS[learner.kind],
+        "model": MODEL_DESCRIPTIONS[learner.kind],
     }
     return figures | _list_rows(session, sample, rate) if lists else figures
 

@@ -145,7 +145,9 @@ class Session:
         column_classes = (
             [] if self.rows.given is None else sorted({g for g in self.rows.given if g})
         )
-        answered = [entry.label for entry in standing if entry.kind == "label"]
+        answered = [
+            entry.label for entry in standing if entry.kind == "label" and entry.label is not None
+        ]
         earlier = about["classes"]
         new = check_names(classes)
         for name in dict.fromkeys([*earlier, *column_classes, *answered]):
@@ -161,10 +163,10 @@ class Session:
             self.classes.append(f"not {self.classes[0]}")
         if about["classes"] != self.classes:
             self.file.describe(classes=self.classes)
-        dropped = [entry for entry in standing if entry.row_key not in self._row_of_key]
-        if dropped:
+        unmatched = [entry for entry in standing if entry.row_key not in self._row_of_key]
+        if unmatched:
             self.notes.append(
-                f"{len(dropped)} of {len(standing)} labels belong to rows that are no longer in "
+                f"{len(unmatched)} of {len(standing)} labels belong to rows that are no longer in "
                 f"{self.rows.source}; they are kept but not used"
             )
         earlier = about.get("fingerprint")

@@ -1,11 +1,14 @@
 """Intervals of proportions: the one routine for every rate that was counted on a few rows."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.stats import beta
 
 from .._typing import FloatArray, IntArray
+
+# A number, or one for each of several groups of rows.
+_Counts = TypeVar("_Counts", float, FloatArray)
 
 CONFIDENCE = 0.9
 # Cross-fitted models share training rows, so n scores of theirs count as fewer independent ones.
@@ -31,7 +34,7 @@ def counted_interval(hits: float, n: float, confidence: float = CONFIDENCE) -> t
     return low, high
 
 
-def effective_counts(hits: float, n: float) -> tuple[float, float]:
+def effective_counts(hits: _Counts, n: _Counts) -> tuple[_Counts, _Counts]:
     """Return the equivalent numbers of independent hits and rows if folds share training rows."""
     return _SHARE_OF_CROSS_FITTED * hits, _SHARE_OF_CROSS_FITTED * n
 

@@ -128,7 +128,7 @@ def tune_within(
     contaminated: bool,
     random_state: RandomStateLike,
     progress: bool,
-    total_seconds: float,
+    total_seconds: float | None,
     expected: float = 0.0,
     groups: VectorLike | None = None,
 ) -> KernelEstimator | Pipeline:
@@ -195,13 +195,13 @@ def _tune_model(
         decide = _choose_tuner(estimator, rows, search)
         plan = decide(estimator, rows, y, weight, search)
     model = clone(estimator).set_params(**plan.settings)
-    weight = sample_weight if plan.weight is None else plan.weight
+    fit_weight = sample_weight if plan.weight is None else plan.weight
     started = time.perf_counter()
     if plan.fit is not None:
         assert y is not None
-        plan.fit(model, X, y, weight)
+        plan.fit(model, X, y, fit_weight)
     else:
-        model.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+        model.fit(X, y, **({} if fit_weight is None else {"sample_weight": fit_weight}))
     fit_seconds = time.perf_counter() - started
     fit_values = search.count(model)
     model.tuning_ = TuningResult(

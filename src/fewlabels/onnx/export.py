@@ -81,8 +81,8 @@ def to_onnx(
     >>> import numpy as np
     >>> from fewlabels import SVDD
     >>> from fewlabels.onnx import to_onnx
-    >>> machine = SVDD().fit(np.random.default_rng(0).normal(size=(50, 2)))
-    >>> [output.name for output in to_onnx(machine).graph.output]
+    >>> model = SVDD().fit(np.random.default_rng(0).normal(size=(50, 2)))
+    >>> [output.name for output in to_onnx(model).graph.output]
     ['label', 'score', 'score_samples']
     """
     proto = make_graph(model, dtype, labels)
@@ -145,7 +145,7 @@ def make_graph(
         producer_name="fewlabels",
         producer_version=version("fewlabels"),
     )
-    onnx.helper.set_model_props(proto, {"machine": type(estimator).__name__})
+    onnx.helper.set_model_props(proto, {"estimator": type(estimator).__name__})
     return proto
 
 

@@ -6,10 +6,22 @@ the progress. What cannot be done raises a :class:`UserError` that says why.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from .._util.extras import require
 from .._util.messages import UserError
 from .observer import Observer
+
+if TYPE_CHECKING:
+    from .encoder import TableEncoder
+    from .explaining import explain
+    from .exporting import export
+    from .priors import prior
+    from .scoring import score, score_file
+    from .table import TableFit, fit_table, load
+    from .training.train import train, train_file
+    from .updating import update
+    from .watching.watch import watch
 
 # Imported on first use, since every job takes other libraries.
 _HOMES = {
@@ -28,7 +40,23 @@ _HOMES = {
     "watch": "watching.watch",
 }
 
-__all__ = ["Observer", "UserError", *_HOMES]
+__all__ = [
+    "Observer",
+    "TableEncoder",
+    "TableFit",
+    "UserError",
+    "explain",
+    "export",
+    "fit_table",
+    "load",
+    "prior",
+    "score",
+    "score_file",
+    "train",
+    "train_file",
+    "update",
+    "watch",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -218,11 +218,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"text_weight={weight!r} must be 'auto' or a number greater than 0.")
         with _as_value_error():
             source = _source(X)
-            asked = {
-                name: as_names(getattr(self, name))
-                for name in ("text", "drop", "keep", "categorical")
-            }
-            file = read_training(source, **asked)
+            file = read_training(
+                source,
+                text=as_names(self.text),
+                drop=as_names(self.drop),
+                keep=as_names(self.keep),
+                categorical=as_names(self.categorical),
+            )
             known = None if y is None else _codes(y, file.n_rows)
             labels = known
             if known is not None and len(np.unique(known[known >= 0])) == 1:

@@ -131,7 +131,7 @@ def explain(
         "background": str(source),
         "background_rows": int(usual.shape[0]),
         "method": explanation.method,
-        "usual_score": finite(explanation.base) if explanation.classes is None else None,
+        "usual_score": finite(float(explanation.base)) if explanation.classes is None else None,
         "notes": remarks,
         "rows": [
             {

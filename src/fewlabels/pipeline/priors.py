@@ -98,11 +98,14 @@ def prior(
         raise UserError(error) from error
     n_positive = int(y.sum())
     determined = is_determined((result.low, result.high))
-    values = [result.prior, result.low, result.high]
+    values: list[float | None] = [result.prior, result.low, result.high]
     ends = (result.low * (len(y) - n_positive), result.high * (len(y) - n_positive))
     caution = describe_doubts(result, len(y) - n_positive).rstrip(".") or None
     if convention == "pooled":
-        values = [pooled_from_unlabeled(v, n_positive, len(y) - n_positive) for v in values]
+        values = [
+            pooled_from_unlabeled(share, n_positive, len(y) - n_positive)
+            for share in (result.prior, result.low, result.high)
+        ]
     if not determined:
         values[0] = None
     return {
@@ -130,7 +133,7 @@ def _check_classes(labels: Labels) -> None:
         return
     blanks = f" and {plural(labels.n_blank, 'blank')}" if labels.n_blank else ""
     raise UserError(
-        f"{labels.where} has {labels.shown()}{blanks}, but a prior is the share of one class: "
-        "blank the cells of all other classes, or use 'fewlabels fit' with "
+        f"{labels.where} has {labels.list_values()}{blanks}, but a prior is the share of one "
+        "class: blank the cells of all other classes, or use 'fewlabels fit' with "
         f"{ref('class_ratio', 'estimate')} for all shares among the unlabelled rows."
     )

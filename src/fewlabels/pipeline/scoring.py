@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..tables.models.contents import list_cautions, list_reminders, no_signal_he
 from ..tables.paths import check_output, output_format
 from ..tables.reading.chunks import input_columns
 from ..tables.reading.options import ClusterOptions
-from ..tables.sources import InMemory, Source, input_format
+from ..tables.sources import DataSource, InMemory, Source, input_format
 from .answers import Answer, ClassAnswer
 from .cluster.files import connect_cluster, list_files, split_files
 from .cluster.scoring import ClusterPieces
@@ -144,7 +144,8 @@ def score_file(
     on_cluster = ClusterOptions(scheduler=scheduler, workers=workers).on_cluster
     if not on_cluster:
         input_format(data)  # what nobody can read is refused first
-    files = list_files(data) if on_cluster else [data]
+    cluster_files = list_files(data) if on_cluster else []
+    files: Sequence[DataSource] = cluster_files or [data]
     first = files[0]
     scorer = Scorer(model, 1 if on_cluster and n_jobs is None else n_jobs, empty_rows)
     discoveries = {}
@@ -165,7 +166,7 @@ def score_file(
         pieces = ScoredPieces(scorer, first, Tally(first, skip_missing), observer)
         if on_cluster:
             client = stack.enter_context(connect_cluster(scheduler, workers))
-            parts = split_files(files, client)
+            parts = split_files(cluster_files, client)
             pieces = ClusterPieces(client, scorer, parts, pieces.tally, observer)
         found: Generator[tuple[Any, ...], None, None]
         found = pieces.iterate_written(Output(added, columns, form, chunk_rows, safe_cells))

@@ -37,7 +37,7 @@ def findings(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
     training = metadata["training"]
     return [
         ("delivered", (training.get("delivered") or {}).get("sentence")),
-        ("training rows outside", _outside(training)),
+        ("training rows outside", _rows_outside(training)),
         ("threshold", _threshold(training)),
         ("predicted", _predicted(training)),
         ("predicted positive", _predicted_positive(training)),
@@ -72,7 +72,7 @@ def details(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
         ("rounds", f"{training['rounds']:,}" if training["rounds"] else None),
         ("seconds", _seconds(training)),
         ("over budget", _over_budget(training)),
-        ("rows stored", _held(training)),
+        ("rows stored", _kept_rows(training)),
         ("updates", _updates(training.get("updates"))),
     ]
 
@@ -87,7 +87,7 @@ def _caution(sentence: str) -> tuple[str, str]:
 # -- findings -------------------------------------------------------------------------------------
 
 
-def _outside(training: dict[str, Any]) -> str | None:
+def _rows_outside(training: dict[str, Any]) -> str | None:
     """Return rows outside the boundary, perhaps counted on some of the rows."""
     if "rows_outside" not in training:
         return None
@@ -191,9 +191,10 @@ def _area(training: dict[str, Any]) -> str | None:
 
 def _assumption(training: dict[str, Any]) -> str | None:
     """Return what the figures assume, and what to do if that is wrong."""
-    assumed = describe_assumption(training)
-    if assumed is None:
+    assumption = describe_assumption(training)
+    if assumption is None:
         return None
+    assumed = assumption
     outcome = (training.get("labels_at_random") or {}).get("outcome")
     tested = {
         REJECTED: "which the test rejects",
@@ -205,9 +206,7 @@ def _assumption(training: dict[str, Any]) -> str | None:
         assumed += f", {tested[outcome]}"
     if are_unlike(training):
         return f"{assumed}, which the columns contradict"
-    option = {RANDOM_OF_ALL: "class_ratio", RANDOM_SAMPLE: "prior"}.get(
-        describe_assumption(training)
-    )
+    option = {RANDOM_OF_ALL: "class_ratio", RANDOM_SAMPLE: "prior"}.get(assumption)
     if outcome == REJECTED or option is None:
         return assumed
     return f"{assumed} (if not, pass {ref(option)})"
@@ -319,7 +318,7 @@ def _over_budget(training: dict[str, Any]) -> str | None:
     return f"{words.number(total)} of {budget:g} s: {listed}"
 
 
-def _held(training: dict[str, Any]) -> str | None:
+def _kept_rows(training: dict[str, Any]) -> str | None:
     if not training.get("rows_held"):
         return None
     return f"{training['rows']:,}, so that 'fewlabels update' can add to them"

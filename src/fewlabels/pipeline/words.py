@@ -1,13 +1,27 @@
 """Figures as lines of text have them, in the terminal and where a notebook prints a fit."""
 
+from typing import overload
+
 from .._util.messages import quoted
 
 
+@overload
+def number(value: float) -> str: ...
+@overload
+def number(value: None) -> None: ...
+@overload
+def number(value: float | None) -> str | None: ...
 def number(value: float | None) -> str | None:
     """Shorten a number to four digits; None stays None."""
     return None if value is None else f"{value:.4g}"
 
 
+@overload
+def gap(value: float) -> str: ...
+@overload
+def gap(value: None) -> None: ...
+@overload
+def gap(value: float | None) -> str | None: ...
 def gap(value: float | None) -> str | None:
     """Shorten a duality gap; what rounding pushed below 0 is 0."""
     return number(None if value is None else max(0.0, value))

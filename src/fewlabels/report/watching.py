@@ -4,6 +4,8 @@ import math
 from os import PathLike
 from typing import Any
 
+import pandas as pd
+
 from .._typing import FloatArray
 from ..monitoring.changes import Change
 from ..monitoring.features import FeatureChange
@@ -128,10 +130,14 @@ def _render_p_values(monitor: Monitor, change: Change | None) -> Html | None:
     recent = monitor.kept_rows.contents[0]
     groups = [("Latest rows", recent)]
     if change is not None:
-        before = [row for row in recent if row.number < change.began]
+        before = [row for row in recent if row.number is not None and row.number < change.began]
         groups = [("Before the change", before), ("Since the change", recent[len(before) :])]
     pictures = [
-        draw_bars([row.p_value for row in rows], _BINS, f"{name}: {words.rows(len(rows))}")
+        draw_bars(
+            [row.p_value for row in rows if row.p_value is not None],
+            _BINS,
+            f"{name}: {words.rows(len(rows))}",
+        )
         for name, rows in groups
         if rows
     ]
@@ -204,18 +210,25 @@ def _write_value(feature: FeatureChange, values: dict[str, float]) -> str:
 
 def _render_rows(change: Change, monitor: Monitor) -> Html | None:
     cells = monitor.kept_rows.assemble(change.rows)
-    names = _choose_columns(change, list(getattr(cells, "columns", ())))
+    names: list[str] = []
+    columns: list[pd.Series] = []
+    if isinstance(cells, pd.DataFrame):
+        names = _choose_columns(change, list(cells.columns))
+        columns = [cells[name] for name in names]
     if not change.rows:
         return None
-    body = [
-        (
-            f"{row.number + 1:,}",
-            words.number(row.score),
-            f"{row.p_value:.2g}",
-            *(_write_cell(cells[name].iloc[k]) for name in names),
+    body = []
+    for k, row in enumerate(change.rows):
+        # Only calibration rows, which come before the stream, have neither.
+        assert row.number is not None and row.p_value is not None
+        body.append(
+            (
+                f"{row.number + 1:,}",
+                words.number(row.score),
+                f"{row.p_value:.2g}",
+                *(_write_cell(column.iloc[k]) for column in columns),
+            )
         )
-        for k, row in enumerate(change.rows)
-    ]
     heads = ("Row", "Score", "P-value", *map(str, names))
     caption = "Rows since the change that differ most from earlier ones."
     pictures = table(caption, heads, body, ["number", "number", "number", *[""] * len(names)])

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
+from .._typing import PathLike
 from .._util.messages import UserError, ref
 from .answers.row_keys import LabelColumn
 from .reading.beside import AddedColumns, SidecarColumns
-from .sources import DataSource, InMemory, Reading, as_source
+from .sources import DataSource, InMemory, Reading, Source, as_source
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 
+@overload
+def make_source(data: PathLike, **reading: Any) -> Source: ...
+@overload
+def make_source(data: object, **reading: Any) -> DataSource: ...
 def make_source(data: object, **reading: Any) -> DataSource:
     """Return a user's data as a source: a file and how to read it, or rows in memory."""
     options = Reading(**reading).checked()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from .._util.messages import UserError, quoted, ref
 from .folders import holds_parquet, parquet_files
@@ -193,6 +193,10 @@ class InMemory:
 DataSource: TypeAlias = Source | InMemory
 
 
+@overload
+def as_source(path: StrPath, reading: Reading = _DETECT_ALL) -> Source: ...
+@overload
+def as_source(path: StrPath | DataSource, reading: Reading = _DETECT_ALL) -> DataSource: ...
 def as_source(path: StrPath | DataSource, reading: Reading = _DETECT_ALL) -> DataSource:
     """Return a path, or FILE::TABLE, as a source; sources and rows in memory stay as they are."""
     if isinstance(path, Source | InMemory):

@@ -183,7 +183,7 @@ async function showProgress() {
   const heading = (text) => make("h2", text);
   view.replaceChildren(
     make("p", o.advice.words, { class: `advice${o.advice.stop ? " stop" : ""}` }),
-    make("p", `Current model: ${o.machine}${o.busy ? "; refitting in the background" : ""}.`, { class: "note" }),
+    make("p", `Current model: ${o.model}${o.busy ? "; refitting in the background" : ""}.`, { class: "note" }),
     heading("Class shares"),
     make("p", `From a random sample of ${o.n_random} rows, with 95 % confidence intervals.`, { class: "note" }), table(o.shares),
     heading("Error rate of the model"),

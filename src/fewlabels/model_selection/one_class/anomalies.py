@@ -162,9 +162,11 @@ def _score_by_forest(
 ) -> tuple[FloatArray, FloatArray]:
     """Return how normal rows are for a random forest that is trained on the labels alone."""
     rows, is_odd = _stack_rows(X, anomalies)
-    options = {"splits": "best", "drawn": len(is_odd), "seed": seed}
-    forest = VotingForest(rows, is_odd.astype(int), _TREES, **options)
-    return tuple(forest.predict_shares(part)[:, 0] for part in parts)
+    forest = VotingForest(
+        rows, is_odd.astype(int), _TREES, splits="best", drawn=len(is_odd), seed=seed
+    )
+    normal, odd = parts
+    return forest.predict_shares(normal)[:, 0], forest.predict_shares(odd)[:, 0]
 
 
 def _stack_rows(X: RowMatrix, anomalies: RowMatrix) -> tuple[RowMatrix, BoolArray]:

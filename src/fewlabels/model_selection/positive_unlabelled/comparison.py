@@ -59,6 +59,7 @@ def compare(
     """Score ours and the baselines."""
     rows_compared = "held-out positives against held-out unlabelled rows"
     comparison = MethodComparison(model.task, f"{model.task.score}, {rows_compared}")
+    assert rows.y is not None  # the task takes labels
     positive, classes = split_labels(rows.y, model.pos_label)
     prior = _find_prior(model, rows, positive, classes)
     rows.find_groups(positive.astype(int) - 1)
@@ -157,7 +158,7 @@ def make_methods(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
     """
     min_folds = 2 if isinstance(model, PUSVM) else _FOLDS
     first, *others = (
-        method._replace(folds_to_lead=min_folds) if method.machine == _SMOOTH_METHOD else method
+        method._replace(folds_to_lead=min_folds) if method.key == _SMOOTH_METHOD else method
         for method in positive_unlabelled_methods(seed)
     )
     options: dict[str, Any] = {"prior": prior, "random_state": seed}

@@ -99,7 +99,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     scoring : {"auc-risk", "nn-pu-risk", "pu-risk", "pu-auc", "lee-liu", "pu-f1", \
             "pu-accuracy"} or callable, default="auc-risk"
         What decides: a metric of ``make_pu_scorer`` with this estimator's prior, or a
-        scorer of your own, called as ``scoring(machine, X, y)``; greater is better.
+        scorer of your own, called as ``scoring(model, X, y)``; greater is better.
     prior : "estimate" or float, default="estimate"
         Share of positives among the *unlabelled* rows, in (0, 1). It is estimated once,
         from all rows, and is the same for all candidates.
@@ -210,7 +210,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         rows = check_rows(self, X, reset=True)
         weight, kept = check_weight(sample_weight, rows)
         if kept is not None:
-            weight = np.bincount(kept, weight, rows.shape[0])
+            weight = np.bincount(kept, weight, rows.shape[0]).astype(float)
         kept = np.arange(rows.shape[0]) if kept is None else kept
         prior, self.classes_ = find_prior_for_fit(
             self._make_model(prior=self.prior), X, y, sample_weight
@@ -346,7 +346,9 @@ class FoldSearch:
         self.kernel_values = 0
         is_large = _BYTES_PER_KERNEL_VALUE * X.shape[0] ** 2 > 1e6 * model.cache_size
         if model.kernel != "precomputed" and not is_large:
-            kernel = make_kernel(model.kernel, model.gamma, model.degree, model.coef0, X)
+            # Kernels without a width leave the parameter as it is, and don't read it.
+            gamma = 1.0 if isinstance(model.gamma, str) else model.gamma
+            kernel = make_kernel(model.kernel, gamma, model.degree, model.coef0, X)
             gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(model.n_jobs))
             if gram.value_cost >= _MIN_COST_TO_MATERIALISE:
                 X = gram.block(np.arange(gram.n))

@@ -64,6 +64,7 @@ def compare(
 ) -> MethodComparison:
     """Score ours and the baselines."""
     comparison = MethodComparison(model.task, f"{model.task.score} on held-out labelled rows")
+    assert rows.y is not None  # the task takes labels
     label, classes, _ = read_semi_labels(rows.y, model.unlabeled)
     coded = class_indices(label, len(classes)).astype(float)
     rows.find_groups(coded.astype(int))
@@ -94,9 +95,10 @@ def compare(
     )
     held = np.where(has_single_label, np.nan, coded)
     splits = rows.splits(splitter, kept, held, np.isnan(held))
-    if isinstance(getattr(model, "balance", None), Mapping):
-        balance = shares_by_code(model.balance, classes, np.arange(float(len(classes))))
-        model = clone(model).set_params(balance=balance)
+    balance = getattr(model, "balance", None)
+    if isinstance(balance, Mapping):
+        coded_balance = shares_by_code(balance, classes, np.arange(float(len(classes))))
+        model = clone(model).set_params(balance=coded_balance)
     ratio = getattr(model, "class_ratio", None)
     if ratio is not None and not isinstance(ratio, str):
         model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
+from ...calibration.curve import ClassCurves, Curve
 from ...calibration.fit_curves import curve_of_labels, curves_of_classes
 from ...class_prior import ClassRatio, label_shift
 from ...class_prior.frequent_class import estimate_from_frequent_class, is_skewed
@@ -297,11 +298,12 @@ class _Trial:
         """Return which predictions are right, with the threshold from a class ratio."""
         own, several = self.place[self.known], held.ndim == 3
         mask = np.isfinite(held if not several else held[:, :, 0])
-        offset = 0.0
+        offset: float | FloatArray = 0.0
         if self.ratio is not None and candidate.model == _LABELS_ONLY and mask.any():
             fold, row = np.nonzero(mask)
             scores, free = held[fold, row], np.concatenate(of_free)
             unlabeled, ones = (free, np.ones(len(free))), np.ones(len(row)) * len(own) / len(row)
+            curve: Curve | ClassCurves
             if several:
                 curve = curves_of_classes(
                     scores, own[row], ones, "sigmoid", unlabeled, self.ratio.shares

@@ -40,8 +40,9 @@ ON_ALL_ROWS = f"{ref('method', 'pusvm')} trains"
 _MAX_FIT_SHARE = 0.1
 
 
-def roles(file: TrainingFile, machine: str, options: FitOptions) -> RowSelection:
+def roles(file: TrainingFile, method: str, options: FitOptions) -> RowSelection:
     """Select the rows of the positive class, and all others."""
+    assert file.labels is not None  # there is a target
     return rows_of.choose_positive_rows(file.labels, options.positive)
 
 

@@ -37,10 +37,11 @@ ON_ALL_ROWS = f"{ref('method', 's3vm')} with {ref('kernel', 'linear')} trains"
 _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 
 
-def roles(file: TrainingFile, machine: str, options: FitOptions) -> RowSelection:
+def roles(file: TrainingFile, method: str, options: FitOptions) -> RowSelection:
     """Select the rows of every class, and all others."""
+    assert file.labels is not None  # there is a target
     return rows_of.choose_class_rows(
-        file.labels, _FOR_POSITIVES.get(machine, POSITIVE_UNLABELLED.usual)
+        file.labels, _FOR_POSITIVES.get(method, POSITIVE_UNLABELLED.usual)
     )
 
 

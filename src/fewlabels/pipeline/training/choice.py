@@ -23,7 +23,7 @@ from ..tasks.steps import steps_of
 # What a search would choose, and what is shown of the settings, in this order.
 CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
 
-# What to do where no machine fits: with two classes in all rows, and with more.
+# What to do where no model fits: with two classes in all rows, and with more.
 ONE_OF_TWO = (
     f"pass {{unlabeled}} marks rows of unknown class, or {ref('normal', some='VALUE')} to learn "
     "one class alone (two known classes in all rows are a task for a classifier, such as "
@@ -96,7 +96,7 @@ def _with_label_file(options: FitOptions) -> FitOptions:
 
 def _check_method(options: FitOptions) -> None:
     """Refuse a method, a target and classes that contradict each other."""
-    machine, normal = options.method, options.normal
+    method, normal = options.method, options.normal
     for name in ("normal", "positive", "unlabeled"):
         value = getattr(options, name)
         if value is None:
@@ -106,11 +106,11 @@ def _check_method(options: FitOptions) -> None:
                 f"{ref(name, text=value)} is a value of the target column; pass that column as "
                 f"{ref('target')}."
             )
-        if machine is not None and name not in task_of(machine).options:
+        if method is not None and name not in task_of(method).options:
             takers = [task for task in TASKS if name in task.options]
             machines = tuple(list_methods_for(*takers))
             raise UserError(
-                f"{ref(name)} needs {ref('method', machines)}, but the model is {machine}; omit "
+                f"{ref(name)} needs {ref('method', machines)}, but the model is {method}; omit "
                 "one of the options."
             )
     if normal is not None and options.positive is not None:
@@ -123,12 +123,12 @@ def _check_method(options: FitOptions) -> None:
             f"{ref('normal')} trains on one class only, without unlabelled rows; omit "
             f"{ref('unlabeled')}."
         )
-    if machine is None or options.target is not None:
+    if method is None or options.target is not None:
         return
-    task = task_of(machine)
+    task = task_of(method)
     if task.takes_labels:
         raise UserError(
-            f"{ref('method', machine)} needs {task.rows}; pass the column that distinguishes "
+            f"{ref('method', method)} needs {task.rows}; pass the column that distinguishes "
             f"them as {ref('target')}."
         )
 
@@ -149,6 +149,7 @@ def choose_method(
     task: Task | None
     if labels is not None and (normal is not None or positive is not None):
         name, value = ("normal", normal) if positive is None else ("positive", positive)
+        assert value is not None
         task = next(task for task in TASKS if task.key == name)
         why = f"{ref(name)} selects the class {quoted(value)}"
         n_known = labels.counts[labels.find(value, name)]
@@ -183,7 +184,7 @@ def _no_task_error(labels: Labels) -> UserError:
             other = f"{ref('method', 'pusvm')} if {quoted(labels.names[1 - greater])}"
         advice = ONE_OF_TWO.format(unlabeled=other)
     return UserError(
-        f"{labels.where} has {len(labels.names)} values: {labels.shown()}{blanks}; {advice}."
+        f"{labels.where} has {len(labels.names)} values: {labels.list_values()}{blanks}; {advice}."
     )
 
 
@@ -258,7 +259,7 @@ def count_different_rows(X: RowMatrix) -> int:
 
 
 def with_target_fpr(
-    machine: str,
+    method: str,
     parameters: dict[str, Any],
     n_rows: int,
     searched: bool = False,
@@ -270,14 +271,14 @@ def with_target_fpr(
     and where there are too few rows to say what is rare, of which ``n_different`` differ. "none"
     means the model's own threshold. Gives notes too.
     """
-    if machine not in list_methods_with("target_fpr"):
+    if method not in list_methods_with("target_fpr"):
         return parameters, []
     parameters, notes = dict(parameters), []
     asked = parameters.pop("target_fpr", None)
-    has_own = estimator_class(machine).has_own_threshold
+    has_own = estimator_class(method).has_own_threshold
     if asked == "none" and not has_own:
         raise UserError(
-            f"{ref('target_fpr', 'none')} needs a model with its own threshold, and {machine} has "
+            f"{ref('target_fpr', 'none')} needs a model with its own threshold, and {method} has "
             f"none; pass a rate, or {ref('method', 'svdd')}."
         )
     if asked is None and "nu" in parameters:
@@ -286,10 +287,10 @@ def with_target_fpr(
     if has_own and n_different is not None and n_different < n_rows:
         counted, rows = n_different, "different rows"
     if asked is None and counted + 1 < 1 / TARGET_FPR:
-        if METHODS[machine].is_baseline:
+        if METHODS[method].is_baseline:
             raise UserError(
                 f"{n_rows} rows are too few to calibrate a false alarm rate of "
-                f"{100 * TARGET_FPR:g} %, which {machine} needs; pass "
+                f"{100 * TARGET_FPR:g} %, which {method} needs; pass "
                 f"{ref('target_fpr', some='RATE')}, more rows, or {ref('method', 'svdd')}."
             )
         if not searched and has_own:  # a search sets a rate itself
@@ -327,16 +328,16 @@ class SearchPlan(NamedTuple):
 
 def plan_search(choice: Choice, options: FitOptions) -> SearchPlan:
     """Decide whether settings are searched for; those given end the search."""
-    machine, given, clean = choice.method, options.parameters, options.clean
-    if clean and "clean" not in task_of(machine).options:
+    method, given, clean = choice.method, options.parameters, options.clean
+    if clean and "clean" not in task_of(method).options:
         raise UserError(
-            f"{ref('clean', True)} is for one-class models, but the model is {machine}; omit the "
+            f"{ref('clean', True)} is for one-class models, but the model is {method}; omit the "
             "option."
         )
-    if METHODS[machine].is_baseline:
+    if METHODS[method].is_baseline:
         if clean:
             raise UserError(
-                f"{ref('clean', True)} affects the choice of settings, and {machine} has none; "
+                f"{ref('clean', True)} affects the choice of settings, and {method} has none; "
                 "omit one of the options."
             )
         return SearchPlan(0.0, "defaults")
@@ -347,7 +348,7 @@ def plan_search(choice: Choice, options: FitOptions) -> SearchPlan:
         search = SearchPlan(0.0, f"defaults ({ref('time_budget', 0)})")
     else:
         return SearchPlan(options.time_budget, contaminated=not clean)
-    if clean and machine in list_methods_with("trim") and "trim" not in given:
+    if clean and method in list_methods_with("trim") and "trim" not in given:
         return search._replace(contaminated=False, settings={"trim": 0.0})
     if clean:
         raise UserError(

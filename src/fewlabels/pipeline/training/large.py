@@ -42,7 +42,7 @@ from .choice import SearchPlan
 from .cost import predict_cost
 from .figures import collect_figures, count_answers, count_labels, describe_anomalies
 from .fitting import Run, fit_estimator
-from .preparing import Prepared
+from .preparing import PreparedTable
 from .result import Training
 
 # Bytes that reading and learning take for every cell.
@@ -82,11 +82,13 @@ class AllRows(Protocol):
     ``why`` says why a sample is drawn, and ``where`` all rows are.
     """
 
-    file: Source | InMemory
     options: FitOptions
     run: Run
     why: str
     where: str
+
+    @property
+    def file(self) -> Source | InMemory: ...
 
     def fit(
         self, training: Training, estimator: BaseEstimator, n_rows: int
@@ -110,7 +112,7 @@ def exceeds_memory(data: Source | InMemory, options: FitOptions) -> bool:
     allowed = 0.5 * free_memory() if options.memory is None else parse_size(options.memory)
     if not data.format.is_table:
         return data.format.load().memory(data) > allowed
-    assert isinstance(data, Source)  # rows in memory have no factor
+    assert isinstance(data, Source) and factor is not None  # rows in memory have no factor
     path = data.path
     files = parquet_files(path) if path.is_dir() else [path]
     factor *= _MAX_COMPRESSION if is_compressed(path) else 1
@@ -237,7 +239,9 @@ class StoredLabels:
         known = [self.values.setdefault(value, len(self.values)) for value in found]
         self._where.append(np.array(known, np.int32)[codes])
 
-    def roles(self, prepared: Prepared, options: FitOptions) -> tuple[BoolArray, IntArray | None]:
+    def roles(
+        self, prepared: PreparedTable, options: FitOptions
+    ) -> tuple[BoolArray, IntArray | None]:
         """Return which rows to learn from, and their labels; None if the model takes none."""
         roles = select_rows_by_value(prepared, options, list(self.values))
         where = np.concatenate(self._where)
@@ -245,12 +249,12 @@ class StoredLabels:
 
 
 def select_rows_by_value(
-    prepared: Prepared, options: FitOptions, values: list[str]
+    prepared: PreparedTable, options: FitOptions, values: list[str]
 ) -> RowSelection:
     """Select the rows to learn from by their values of the target."""
     file = replace(prepared.file, values=np.array(values, dtype=object))
-    machine = prepared.choice.method
-    return steps_of(task_of(machine)).roles(file, machine, options)
+    method = prepared.choice.method
+    return steps_of(task_of(method)).roles(file, method, options)
 
 
 def train_large(
@@ -276,15 +280,15 @@ def train_on_all(rows: AllRows, sample: RowSample, training: Training) -> Traini
     )
     file = replace(training.prepared.file, path=rows.file)
     training = replace(training, prepared=replace(training.prepared, file=file, schema=schema))
-    machine, estimator = training.prepared.choice.method, clone(training.fitted.estimator)
+    method, estimator = training.prepared.choice.method, clone(training.fitted.estimator)
     if "probability" in estimator.get_params():
         estimator.set_params(probability=None)
-    takes_files = METHODS[machine].takes_files
+    takes_files = METHODS[method].takes_files
     missing = memory_requirement(estimator) if takes_files else "it trains on samples"
     if missing:
         note = (
-            f"{why}: {machine} was trained on {sample.size:,} random rows of {sample.n_rows:,} "
-            f"({missing}; {steps_of(task_of(machine)).ON_ALL_ROWS} on all rows)"
+            f"{why}: {method} was trained on {sample.size:,} random rows of {sample.n_rows:,} "
+            f"({missing}; {steps_of(task_of(method)).ON_ALL_ROWS} on all rows)"
         )
         return _describe_all_rows(training, sample.n_rows, words(note))
     with interruptible("no model was written", rows.run.model):
@@ -380,7 +384,7 @@ class _OnDisk:
         return training, estimator, f": {cost.words()}"
 
     def _encode_all_rows(
-        self, prepared: Prepared, n_rows: int
+        self, prepared: PreparedTable, n_rows: int
     ) -> tuple[RowMatrix, IntArray | None]:
         """Encode all rows to learn from in a file; also returns their labels."""
         options, observer, place = self.options, self.run.observer, self._place
@@ -403,6 +407,7 @@ class _OnDisk:
                 X = prepared.encoder.transform(chunk.rows)
                 written.write(X)
                 if target is not None:
+                    assert chunk.target is not None
                     labels.add(chunk.target[chunk.complete])
                 done += len(chunk.complete)
                 observer.rows(done, chunk.share, n_rows, "encoded")
@@ -427,13 +432,13 @@ class _OnDisk:
 
 
 def _count_all_answers(
-    estimator: BaseEstimator, X: RowMatrix, y: IntArray, machine: str
+    estimator: BaseEstimator, X: RowMatrix, y: IntArray, method: str
 ) -> IntArray:
     """``count_answers`` of all rows, predicted in pieces."""
     total = np.zeros((2, 2), np.intp)
     for start in range(0, X.shape[0], _ROWS_PER_PREDICTION):
         part = slice(start, start + _ROWS_PER_PREDICTION)
-        found = np.array(count_answers(estimator.predict(X[part]), y[part], machine))
+        found = np.array(count_answers(estimator.predict(X[part]), y[part], method))
         release_pages(X)
         width = max(total.shape[1], found.shape[1]) - np.array([total.shape[1], found.shape[1]])
         total = np.pad(total, ((0, 0), (0, width[0]))) + np.pad(found, ((0, 0), (0, width[1])))

@@ -109,10 +109,10 @@ class _OnCluster:
         how = delayed(prepared.schema), delayed(prepared.encoder), options.target, options.missing
         parts = [encode(file, *how, meaning) for file in self._parts]
         kind = getattr(machines, f"Dask{type(estimator).__name__}")
-        machine = kind(**estimator.get_params(deep=False), client=self._client)
+        model = kind(**estimator.get_params(deep=False), client=self._client)
         self.run.observer.report_stage("training on all rows on the cluster")
         fitted = fit_estimator(
-            machine,
+            model,
             [X for X, _ in parts],
             [y for _, y in parts] if with_labels else None,
             self.run,
@@ -121,15 +121,15 @@ class _OnCluster:
         )
         counts = None
         if with_labels:
-            count, answers = delayed(count_answers), machine.predict([X for X, _ in parts])
+            count, answers = delayed(count_answers), model.predict([X for X, _ in parts])
             each = [
                 count(answer, y, prepared.choice.method)
                 for answer, (_, y) in zip(answers, parts, strict=True)
             ]
             each = self._client.gather(self._client.compute(each))
             counts = [_sum_counts(some) for some in zip(*each, strict=True)]
-        fitted = fitted._replace(estimator=machine.to_local(), tuning=training.fitted.tuning)
-        return replace(training, fitted=fitted), machine.shape_fit_[0], counts
+        fitted = fitted._replace(estimator=model.to_local(), tuning=training.fitted.tuning)
+        return replace(training, fitted=fitted), model.shape_fit_[0], counts
 
 
 def draw_sample(
@@ -172,6 +172,7 @@ def encode_file(
         for chunk in chunks:
             X = encoder.transform(chunk.rows).astype(np.float32)
             if meaning is not None:
+                assert chunk.target is not None
                 of_rows = meaning.loc[chunk.target[chunk.complete]]
                 keep = of_rows["keep"].to_numpy()
                 X = X[keep]

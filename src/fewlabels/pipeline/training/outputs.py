@@ -61,6 +61,7 @@ def expected_rates(training: Training) -> dict[str, dict[str, float | None]]:
     from ...report.semi_supervised import estimate_rates  # slow to import
 
     shares, y = tests.shares, training.prepared.found.y
+    assert y is not None  # there are classes
     found, _ = estimate_rates(held, y, classes, training.comparison, shares)
     return rates_by_term(found)
 

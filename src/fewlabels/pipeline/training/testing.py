@@ -12,10 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ..._typing import RowMatrix
+from ..._typing import IntArray, RowMatrix
 from ..._util.messages import quoted, ref
 from ...rows.repeats import Groups
 from ...tables.models.contents import CANNOT_TELL, NOT_REJECTED, NOT_TESTED, REJECTED
@@ -25,8 +24,8 @@ from ..tasks import Choice
 from ..tasks.one_class import BAG_PARAMETERS, SINGLE_MODEL_PARAMETERS
 from .budget import Budget, describe_cut
 from .comparison import encode_other_rows, find_other_rows
-from .fitting import Fitted
-from .preparing import Prepared
+from .fitting import FitResult
+from .preparing import PreparedTable
 from .result import Training
 
 if TYPE_CHECKING:
@@ -47,9 +46,9 @@ _MANY_MISSED_SHARE = 0.45
 
 
 def test_model(
-    fitted: Fitted,
+    fitted: FitResult,
     X: RowMatrix,
-    y: NDArray[np.intp],
+    y: IntArray,
     budget: Budget,
     *,
     rows: pd.DataFrame | RowMatrix | None = None,
@@ -70,15 +69,17 @@ def test_model(
     deadline = budget.test()
     tests, cut = run_tests(fitted.estimator, X, y, deadline, fitted.seconds, groups), deadline.cut
     once = slice(None) if groups is None else count_once(np.arange(len(y)), y, groups)
-    if fitted.estimator.task.has_prior and tests.signal and tests.signal.found:
+    if fitted.estimator.task.has_prior and tests.signal and tests.signal.beats_chance:
         known = before is not None and (before.labels, before.labels_untested)
         if not known or not any(known):
             deadline = budget.test_labels()
             known = check_labels(fitted.estimator, X[once], y[once], deadline)
             cut = cut + deadline.cut
         tests = tests._replace(labels=known[0], labels_untested=known[1])
-    if tests.contradiction and tests.signal.area >= SEPARATE and rows is not None:
-        tests = tests._replace(apart=find_separating_columns(rows, y == 1))
+    if tests.contradiction and rows is not None:
+        assert tests.signal is not None  # a contradiction follows from it
+        if tests.signal.area >= SEPARATE:
+            tests = tests._replace(apart=find_separating_columns(rows, y == 1))
     if not fitted.estimator.task.has_prior and not tests.has_no_signal:
         deadline = budget.test_labels()
         tests = tests._replace(shares=class_shares(fitted.estimator, X[once], y[once], deadline))
@@ -90,7 +91,7 @@ def test_model(
 
 
 def compare_labelled(
-    tests: Tests, estimator: BaseEstimator, prepared: Prepared, budget: Budget
+    tests: Tests, estimator: BaseEstimator, prepared: PreparedTable, budget: Budget
 ) -> tuple[Tests, list[str]]:
     """Return tests that say whether labelled rows are unlike the unlabelled ones, and notes.
 
@@ -218,8 +219,8 @@ def _signal_facts(tests: Tests, facts: dict[str, Any]) -> dict[str, Any] | None:
     signal = tests.signal
     if signal is None:
         return None
-    kept = {**signal._asdict(), "found": signal.found}
-    if signal.found:
+    kept = {**signal._asdict(), "found": signal.beats_chance}
+    if signal.beats_chance:
         return kept
     names = facts.get("classes") or (facts["positive"], None)
     one, other = "rows of each class", "rows of the others"
@@ -299,8 +300,12 @@ def contradiction_words(
 
 
 def use_anomalies(
-    prepared: Prepared, fitted: Fitted, options: FitOptions, budget: Budget, observer: Observer
-) -> tuple[Prepared, Fitted, dict[str, Any] | None]:
+    prepared: PreparedTable,
+    fitted: FitResult,
+    options: FitOptions,
+    budget: Budget,
+    observer: Observer,
+) -> tuple[PreparedTable, FitResult, dict[str, Any] | None]:
     """Fit with rows of other values as confirmed anomalies, if they help.
 
     Also what the model file says of it: None where there are no such rows, or no time budget.
@@ -329,10 +334,11 @@ def use_anomalies(
             prepared.X,
             known,
             fixed=fixed,
-            seconds=_MAX_ANOMALY_SHARE * budget.left,
+            seconds=_MAX_ANOMALY_SHARE * budget.seconds_left,
             seed=options.parameters.get("random_state") or 0,
         )
         if trial.is_used:
+            assert trial.estimator is not None
             since = time.perf_counter()
             estimator = fit_with_anomalies(trial.estimator, prepared.X, known)
             seconds = time.perf_counter() - since

@@ -33,11 +33,11 @@ from .comparison import (
     switch_method,
 )
 from .figures import describe_training
-from .fitting import Fitted, Run, fit_estimator
+from .fitting import FitResult, Run, fit_estimator
 from .large import exceeds_memory, train_large
 from .on_cluster import train_on_cluster
 from .outputs import check_model_output, check_report_output, expected_rates, write_training_report
-from .preparing import Prepared, prepare
+from .preparing import PreparedTable, prepare
 from .propensities import find_propensities, weight_notes
 from .result import Training
 from .testing import compare_labelled, explain_anomalies_used, test_model, use_anomalies
@@ -150,7 +150,7 @@ def _learn_in_memory(
     spent = {"seconds": budget.seconds, "reading": budget.used}
     kept = explain_keeping(options, prepared.choice.method, run.switch)
     budget.ranked = not kept and can_rank_methods(prepared)
-    fitted = _fitted(prepared, options, run, budget)
+    fitted = _fit_prepared(prepared, options, run, budget)
     spent["choosing"] = budget.used - spent["reading"]
     training = _make_training(prepared, fitted, options, budget, run.observer)
     kept = kept or explain_anomalies_used(training)
@@ -160,12 +160,12 @@ def _learn_in_memory(
     return _with_comparison(training, options, kept, run)
 
 
-def _fitted(prepared: Prepared, options: FitOptions, run: Run, budget: Budget) -> Fitted:
+def _fit_prepared(
+    prepared: PreparedTable, options: FitOptions, run: Run, budget: Budget
+) -> FitResult:
     """Fit the prepared model with the settings that are found in time."""
-    machine, search = (
-        estimator_class(prepared.choice.method)(**prepared.settings),
-        prepared.search,
-    )
+    estimator = estimator_class(prepared.choice.method)(**prepared.settings)
+    search = prepared.search
     if search.seconds:
         search = search._replace(
             seconds=budget.to_choose(), total_seconds=budget.to_fit(), expected=prepared.expected
@@ -177,7 +177,7 @@ def _fitted(prepared: Prepared, options: FitOptions, run: Run, budget: Budget) -
         propensity, notes = find_propensities(options, prepared.found, prepared.X, prior)
     with run.spread():
         fitted = fit_estimator(
-            machine,
+            estimator,
             prepared.X,
             prepared.found.y,
             run,
@@ -280,8 +280,8 @@ def _check_readable(source: Source | InMemory, options: FitOptions) -> None:
 
 
 def _make_training(
-    prepared: Prepared,
-    fitted: Fitted,
+    prepared: PreparedTable,
+    fitted: FitResult,
     options: FitOptions,
     budget: Budget,
     observer: Observer,
@@ -293,8 +293,15 @@ def _make_training(
         prepared, fitted, known = use_anomalies(prepared, fitted, options, budget, observer)
     else:
         observer.report_stage("testing the model against chance")
-        about = dict(rows=prepared.found.rows, groups=prepared.groups, before=before)
-        tests, messages = test_model(fitted, prepared.X, y, budget, **about)
+        tests, messages = test_model(
+            fitted,
+            prepared.X,
+            y,
+            budget,
+            rows=prepared.found.rows,
+            groups=prepared.groups,
+            before=before,
+        )
         tests, more = compare_labelled(tests, fitted.estimator, prepared, budget)
         fitted.messages.extend(messages + more)
     metadata = describe_training(prepared, fitted, options, observer, tests)
@@ -321,7 +328,7 @@ def _switch_if_better(training: Training, options: FitOptions, kept: str, run: R
     method = None
     if comparison is not None:
         method = comparison.clearly_better if kept else comparison.preferred
-    if comparison is None or method is None or not method.machine:
+    if comparison is None or method is None or not method.key:
         return training
     found, instead = None, kept
     if not kept:

@@ -50,7 +50,7 @@ class Follower:
         self.schema = Schema.from_dict(metadata["schema"])
         self.window, self.seed, self.began, self.epoch = window, seed, began, epoch
 
-    def left(self, n_rows: int) -> int:
+    def rows_left(self, n_rows: int) -> int:
         """Return rows until the epoch ends."""
         return self.began + self.window - n_rows
 
@@ -61,7 +61,7 @@ class Follower:
         """
         recent, _, _, _ = monitor.kept_rows.contents
         first = self.began if since is None else since
-        rows = [row for row in recent if row.number >= first]
+        rows = [row for row in recent if row.number is not None and row.number >= first]
         draws = uniform_numbers(self.seed, _RANDOM_STREAM, first, len(rows))
         is_held_out = draws < _CALIBRATION_SHARE
         scores = np.array([row.score for row in rows])
@@ -71,16 +71,16 @@ class Follower:
             is_suspicious = scores < np.quantile(reference, _SUSPICIOUS_QUANTILE)
         new = np.flatnonzero(~is_held_out & ~is_suspicious)
         held = np.flatnonzero(is_held_out)
-        machine = self.pipeline[-1]
+        estimator = self.pipeline[-1]
         if len(new):
             frame = monitor.kept_rows.assemble([rows[k] for k in new])
             encoder, not_own = self.pipeline[0], UnknownValues()
             not_own.add(frame, encoded_categories(encoder, self.schema))
             learn_categories(encoder, self.schema, not_own.counts)
-            machine.partial_fit(self.pipeline[:-1].transform(frame))
-            n_over = machine.training_rows_.X.shape[0] - self.window
+            estimator.partial_fit(self.pipeline[:-1].transform(frame))
+            n_over = estimator.training_rows_.X.shape[0] - self.window
             if n_over > 0:
-                machine.forget(np.arange(n_over))
+                estimator.forget(np.arange(n_over))
         calibration = None
         if len(held):
             calibration = monitor.kept_rows.assemble([rows[k] for k in held])
@@ -111,14 +111,14 @@ def read_window(text: str) -> int:
     return int(value)
 
 
-def check_can_adapt(model: PathLike, metadata: dict[str, Any], machine: BaseEstimator) -> None:
+def check_can_adapt(model: PathLike, metadata: dict[str, Any], estimator: BaseEstimator) -> None:
     """Refuse a model that can't follow its rows."""
-    if not hasattr(machine, "partial_fit") or not hasattr(machine, "score_samples"):
+    if not hasattr(estimator, "partial_fit") or not hasattr(estimator, "score_samples"):
         raise UserError(
             f"{model} is a model of type {metadata['method']}, which {ref('adapt')} can't "
             f"update; fit an svdd or one-class model, or omit {ref('adapt')}."
         )
-    if not machine.holds_rows_:
+    if not estimator.holds_rows_:
         raise UserError(
             f"{ref('adapt')} updates the model, but {no_rows_message(model, metadata)}"
         )

@@ -105,7 +105,7 @@ def batches_of_stream(
 def _first_rows(chunk: Chunk, n: int) -> tuple[pd.DataFrame, BoolArray]:
     """Return the first rows of a chunk: cells of the complete ones, and which are complete."""
     complete = chunk.complete[:n]
-    return chunk.rows.iloc[: int(complete.sum())], complete
+    return chunk.frame.iloc[: int(complete.sum())], complete
 
 
 def _without_first(chunk: Chunk, skip: int) -> Chunk:
@@ -115,7 +115,7 @@ def _without_first(chunk: Chunk, skip: int) -> Chunk:
     before = int(chunk.complete[:skip].sum())
     target = None if chunk.target is None else chunk.target[skip:]
     return chunk._replace(
-        rows=chunk.rows.iloc[before:],
+        rows=chunk.frame.iloc[before:],
         complete=chunk.complete[skip:],
         empty=chunk.empty[skip:],
         target=target,

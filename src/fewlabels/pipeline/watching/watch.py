@@ -66,7 +66,7 @@ class Calibration(NamedTuple):
         source = make_source(self.path, **self.reading)
         tally, frames, labels = Tally(source, skip_missing=True), [], []
         for chunk in iterate_chunks(source, schema, tally, None, target, target is not None):
-            frames.append(chunk.rows)
+            frames.append(chunk.frame)
             if target is not None:
                 labels.append(np.asarray(chunk.target, dtype=object)[chunk.complete])
         tally.check()
@@ -175,7 +175,7 @@ class Watch:
         only_alerts: bool,
     ) -> tuple[WatchProgress, list[dict[str, Any]]]:
         """Process a chunk of a source; returns the progress behind it, and the alarms."""
-        frame, complete = chunk.rows, chunk.complete
+        frame, complete = chunk.frame, chunk.complete
         alarms, start = [], 0
         while start < len(complete):
             stop = self._part_end(complete, start)
@@ -212,7 +212,7 @@ class Watch:
         """Return where a part of a chunk ends: with an epoch, if there are epochs."""
         if self.follower is None:
             return len(complete)
-        left = self.follower.left(self.monitor.n_rows_)
+        left = self.follower.rows_left(self.monitor.n_rows_)
         if left <= 0:  # after an alarm nothing is learned
             return len(complete)
         ends = np.flatnonzero(np.cumsum(complete[start:]) == left)
@@ -228,7 +228,7 @@ class Watch:
         """Learn the rows of an epoch that ended without an alarm; returns whether one ended."""
         if self.follower is None or self.monitor.alarm_ is not None:
             return False
-        if self.follower.left(self.monitor.n_rows_) > 0:
+        if self.follower.rows_left(self.monitor.n_rows_) > 0:
             return False
         self.figures["learned"] += self.follower.learn(self.monitor)[0]
         return True

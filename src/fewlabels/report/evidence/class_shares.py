@@ -123,6 +123,7 @@ def class_shares(
             )
         except ValueError:  # the labelled rows of a class are copies of one row
             return from_labels
+        assert replicates is not None  # they are left out only where shares are certain enough
         draws = draw_wide_shares(counts, replicates)
     return ClassShares(counts, draws, probability_at_random(counts, draws, apart))
 

@@ -155,7 +155,7 @@ def _cross_fit(
         len(y),
         folds,
         score,
-        is_over=lambda: done and end.left() < longest,
+        is_over=lambda: done > 0 and end.left() < longest,
         n_scores=n_classes if n_classes > 2 else None,
     )
     if not done:

@@ -140,7 +140,7 @@ def check_labels(
                 None,
                 f"that needs at least {_MIN_ROWS_OF_A_KIND} {which} rows, and there are {n}",
             )
-    prior = estimator.prior if isinstance(estimator.prior, Real) else "estimate"
+    prior = float(estimator.prior) if isinstance(estimator.prior, Real) else "estimate"
     found = None
     if not deadline.is_over():
         found = labelled_at_random_within(deadline, X, labelled, prior=prior, n_draws=_DRAWS)

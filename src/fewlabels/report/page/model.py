@@ -25,9 +25,9 @@ def render_model(contents: Contents) -> Html:
     ]
     reason = words.capital(contents.reason)
     return section(
-        "machine",
+        "model",
         "Model and settings",
-        tag("p", f"Model: {contents.machine}, the {contents.title}. Why: {reason}."),
+        tag("p", f"Model: {contents.method}, the {contents.title}. Why: {reason}."),
         facts(chosen_settings) if chosen_settings else None,
         tag(
             "details",

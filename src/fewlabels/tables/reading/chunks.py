@@ -52,6 +52,14 @@ class Chunk(NamedTuple):
     lines: pa.Array | None = None
     odd: frozenset[str] = frozenset()
 
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Return the rows, which have to be a data frame."""
+        import pandas as pd
+
+        assert isinstance(self.rows, pd.DataFrame)
+        return self.rows
+
 
 def iterate_chunks(
     path: StrPath | DataSource,
