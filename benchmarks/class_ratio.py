@@ -124,7 +124,7 @@ def of_labels(make):
 def svc(X, given, new):
     known = ~np.isnan(given)
     rows, labels = X[known], given[known]
-    kernel = TREES_FOR_CLASSES.over(rows, labels, gamma=distance_gamma(X))
+    kernel = TREES_FOR_CLASSES.with_rows(rows, labels, gamma=distance_gamma(X))
     model = SVC(C=1.0, kernel="precomputed", class_weight="balanced")
     model.fit(kernel.values(rows, rows), labels)
     values = kernel.values(new, rows)

@@ -127,7 +127,7 @@ def of_split(X, y, labelled, args):
         seconds = time.perf_counter() - started
     alone = []
     for r, n_neighbors in [(0.0, 1), *((r, k) for r in STRENGTHS for k in NEIGHBORS)]:
-        graph = Manifold(r=r, n_neighbors=n_neighbors).over(X, gamma=gamma)
+        graph = Manifold(r=r, n_neighbors=n_neighbors).with_rows(X, gamma=gamma)
         values = graph.values(X, X[labelled])
         svc = SVC(C=10.0, kernel="precomputed").fit(values[labelled], code[labelled])
         alone.append(error(svc.predict(values[free])))

@@ -45,9 +45,10 @@ def power(repeats):
                     for seed in range(repeats)
                 ]
                 seconds = (time.process_time() - started) / repeats
+                n_beats = sum(one.beats_chance for one in found)
                 holds = sum(one.low <= area <= one.high for one in found)
                 print(
-                    f"{kind:11}  {area:4}  {n_labels:6}  {sum(f.found for f in found):3} of "
+                    f"{kind:11}  {area:4}  {n_labels:6}  {n_beats:3} of "
                     f"{repeats}  {holds:3} of {repeats}  {seconds:.2f}", flush=True,
                 )  # fmt: skip
 

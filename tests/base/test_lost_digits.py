@@ -84,9 +84,9 @@ def test_values_are_those_that_the_kernel_defines(far, d, storage, rng):
 def test_other_similarities_of_equal_rows_are_equal(kind, storage, rng):
     X = storage(with_far_rows(rng, 3, 1e6))
     kernel = {
-        "isolation": lambda: Isolation(n_draws=30).over(X),
-        "manifold": lambda: Manifold(n_neighbors=4).over(X, gamma=0.3),
-        "trees": lambda: Trees(n_trees=30).over(X, np.arange(24) % 2, gamma=0.3),
+        "isolation": lambda: Isolation(n_draws=30).with_rows(X),
+        "manifold": lambda: Manifold(n_neighbors=4).with_rows(X, gamma=0.3),
+        "trees": lambda: Trees(n_trees=30).with_rows(X, np.arange(24) % 2, gamma=0.3),
     }[kind]()
     growing = make_growing(kernel, X)
     diagonal, rows = growing.append(X), np.arange(24)

@@ -151,7 +151,7 @@ def test_several_classes(kernel, rng):
     machine.partial_fit(X[:5] + 0.1)
     again = pickle.loads(pickle.dumps(machine))
     np.testing.assert_array_equal(again.decision_function(X), machine.decision_function(X))
-    one = machine.function_.of(1)
+    one = machine.function_.class_function(1)
     np.testing.assert_allclose(one(X), machine.decision_function(X)[:, 1], atol=1e-10)
 
 

@@ -203,9 +203,9 @@ FUNCTIONS = {
         )
         for kernel in (RBF(0.3), Polynomial(1.0, 2, 1.0), Sigmoid(0.1, 0.0), Linear())
     },
-    "isolation": lambda X: Isolation(n_draws=9).over(X).values(X, X),
-    "deformed": lambda X: Manifold(n_neighbors=4).over(X).values(X, X),
-    "leaves": lambda X: Trees(n_trees=9).over(X, POSITIVE, gamma=0.3).values(X, X),
+    "isolation": lambda X: Isolation(n_draws=9).with_rows(X).values(X, X),
+    "deformed": lambda X: Manifold(n_neighbors=4).with_rows(X).values(X, X),
+    "leaves": lambda X: Trees(n_trees=9).with_rows(X, POSITIVE, gamma=0.3).values(X, X),
 }
 
 

@@ -192,14 +192,14 @@ def test_detectors_are_chosen_by_known_anomalies_alone(monkeypatch, few_trees, s
     # Without known anomalies nothing ranks them.
     alone = frame[frame["state"] == "good"].drop(columns="state")
     found = fit_table(alone, time_budget=8, report=False, baselines=True)
-    assert found.choice.method == "svdd-ensemble" and found.comparison.preferred.machine == ""
+    assert found.choice.method == "svdd-ensemble" and found.comparison.preferred.key == ""
 
 
 def test_scikit_learn_s_one_class_svm_as_a_machine(few_trees, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(120, 3))
     found = compare_with_baselines(SVDD(), X, known_other=X[:9] + 9.0, time_budget=20)
-    (method,) = (m for m in found.details.scores.methods if m.machine == "one-class")
+    (method,) = (m for m in found.details.scores.methods if m.key == "one-class")
     ours = OneClassSVM(**method.settings).fit(X)
     theirs = method.estimator.fit(X)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-2)
@@ -215,7 +215,7 @@ def measured(*scores, machines=None, error=0.01, free=None):
     """
     free = free or {}
     machines = machines or ["", *"abcdefgh"[: len(scores) - 1]]
-    found = Scores([ComparedMethod(f"method {k}", object(), machine=machines[k],
+    found = Scores([ComparedMethod(f"method {k}", object(), key=machines[k],
                                    folds_to_lead=free.get(machines[k], np.inf))
                     for k in range(len(scores))])  # fmt: skip
     found.outputs = [dict.fromkeys(range(10), score) for score in scores]
@@ -250,7 +250,7 @@ def test_which_method_is_preferred(scores, machines, place):
     assert found.preferred().name == f"method {place}"
     summary = found.result(Clock(), found.preferred())
     assert summary.table["name"][summary.table["ours"]].item() == f"method {place}"
-    models = {m.name for m in found.scores.methods if m.machine}
+    models = {m.name for m in found.scores.methods if m.key}
     assert not models & set(summary.worse_than)  # nothing that can be had is clearly better
 
 
@@ -288,16 +288,16 @@ def test_some_methods_need_no_clear_lead(scores, free, place, clearly):
 )
 def test_models_for_biased_labels_are_among_the_candidates(model, expected):
     found = make_methods(model, 0, 0.3)
-    leads = {one.machine: one.folds_to_lead for one in found}
+    leads = {one.key: one.folds_to_lead for one in found}
     assert {name: folds for name, folds in leads.items() if np.isfinite(folds)} == expected
-    own = [one for one in found if one.machine in ("pusvm", "pu-ensemble")]
+    own = [one for one in found if one.key in ("pusvm", "pu-ensemble")]
     assert all(one.estimator.prior == 0.3 for one in own)
     bounded = [one for one in own if one.settings]
     assert all(one.estimator.bias == one.settings["bias"] == 2.0 for one in bounded)
     gamma = model.gamma if isinstance(model, PUSVM) else "scale"
     assert all(one.estimator.gamma == gamma for one in bounded)
     # Those that take long are the last of a fold, if there is no time for all of them.
-    assert [one.machine for one in found][-3:] == ["random-forest", "pu-svm", "forest"]
+    assert [one.key for one in found][-3:] == ["random-forest", "pu-svm", "forest"]
 
 
 @pytest.mark.parametrize("machine", ["pusvm", "pu-ensemble", "pu-logistic"])
@@ -320,7 +320,7 @@ def test_a_higher_score_is_delivered_in_its_own_words(monkeypatch, few_trees, ma
         scores = found.details.scores
         for method, outputs in zip(scores.methods, scores.outputs, strict=True):
             for fold, (placements, *rates) in outputs.items():
-                lead = 1.0 if method.machine == machine else 0.999
+                lead = 1.0 if method.key == machine else 0.999
                 outputs[fold] = (np.full_like(placements, lead), *rates)
         return found
 
@@ -339,7 +339,7 @@ def test_a_higher_score_is_delivered_in_its_own_words(monkeypatch, few_trees, ma
 def test_another_method_in_the_place_of_ours(comparison):
     method = comparison.preferred
     other = comparison.with_winner(method)
-    assert method.name == TREES and method.machine == NAME
+    assert method.name == TREES and method.key == NAME
     ours, theirs = (one.differences.set_index("name") for one in (comparison, other))
     np.testing.assert_allclose(theirs.loc["S3VM", "difference"], -ours.loc[TREES, "difference"])
     np.testing.assert_allclose(theirs.loc["S3VM", "low"], -ours.loc[TREES, "high"])

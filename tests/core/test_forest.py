@@ -18,7 +18,7 @@ def grown(n_rows, n_trees, rng, d=5):
     y = (X[:, 0] + rng.normal(size=n_rows) > 0).astype(int)
     y[:2] = 0, 1
     forest = ExtraTreesClassifier(n_trees, random_state=0).fit(X, y)
-    return forest, Forest.of(forest.estimators_, lambda nodes: np.zeros(nodes.node_count))
+    return forest, Forest.from_trees(forest.estimators_, lambda nodes: np.zeros(nodes.node_count))
 
 
 @pytest.fixture(params=[(2, 1), (40, 300), (600, 7)], ids=["stumps", "many trees", "many leaves"])

@@ -47,7 +47,7 @@ def rows(rng, n, moving=0.0):
 
 def slopes(F, n):
     """Slopes to the left and to the right, by the other home of slopes."""
-    right, left = Penalty.of(F[core.LO : core.SR + 1, :n]).step_slopes(F[core.A, :n])
+    right, left = Penalty.from_arrays(F[core.LO : core.SR + 1, :n]).step_slopes(F[core.A, :n])
     return left, right
 
 
@@ -80,7 +80,7 @@ def test_places_follow_the_slopes(n, rng, level):
     outside = rng.random(n) < 0.1
     a[outside] += 3.0
     (below, above), before = slopes(F, n), a.copy()
-    p = Penalty.of(F[core.LO : core.SR + 1, :n])
+    p = Penalty.from_arrays(F[core.LO : core.SR + 1, :n])
     found = core.Lines(F, S).place(np.arange(n), 0.0, 0.0)
     held = (h + below <= 0.0) & (h + above >= 0.0) & (before <= p.upper)
     between = p.between(before)

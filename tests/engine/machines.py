@@ -113,7 +113,7 @@ def make_case(machine, X, kernel, rng, *, dtype=None, n_jobs=1, unit=1.0, storag
         kink = np.where(is_labelled, lower, np.where(up, C_star, -C_star))
         left = np.where(is_labelled, -label, -1.0)
         right = np.where(is_labelled, -label, 1.0)
-        penalty = Penalty.of((lower, kink, upper, left, right))
+        penalty = Penalty.from_arrays((lower, kink, upper, left, right))
         if machine == "s3vm balanced":
             rows = np.flatnonzero(~is_labelled)
             rows = rows if len(rows) else np.arange(n)
@@ -137,7 +137,7 @@ def random_case(kinds, rng, *, dtype=None, scale=1.0):
     arrays = random_penalty(rng, kinds)
     ridge = rng.exponential(size=n) * (rng.random(n) < 0.5) if rng.random() < 0.5 else 0.0
     total = random_point(rng, arrays).sum()
-    problem = DualProblem(gram, Penalty.of(arrays), total, scale, ridge)
+    problem = DualProblem(gram, Penalty.from_arrays(arrays), total, scale, ridge)
     Q = scale * kernel_matrix(("rbf", 0.8), X) + np.diag(problem.ridge)
     return Case(problem, Q, arrays)
 

@@ -124,7 +124,7 @@ def test_coarse_start_with_kinks(balanced, rng):
         ends = (-np.inf, -np.inf, np.inf, -0.05, -0.05)
         arrays = [np.append(v, e) for v, e in zip(arrays, ends, strict=True)]
         gram = BorderedGram.mean_of(gram, unlabelled)
-    problem = DualProblem(gram, Penalty.of(arrays), 0.0)
+    problem = DualProblem(gram, Penalty.from_arrays(arrays), 0.0)
     Q = Matrix(X, 0.7, mean_of=unlabelled if balanced else None)
     result = solve_decomposition(problem, tol=1e-4, max_time=GUARD)
     check(problem, Q, Q, result, 1e-4, max_gap=2e-3)

@@ -120,7 +120,7 @@ def test_nothing_to_choose(machine, where, rng):
     p = case.problem.penalty
     if where == "fixed":
         middle = np.clip(rng.normal(size=40), p.lower, p.upper)
-        p = Penalty.of((middle, middle, middle, p.slopes[0], p.slopes[-1]))
+        p = Penalty.from_arrays((middle, middle, middle, p.slopes[0], p.slopes[-1]))
     point = p.lower if where == "lower" else p.upper
     problem = DualProblem(case.problem.gram, p, float(point.sum()), case.problem.scale)
     for block_size in (8, None):
@@ -152,7 +152,7 @@ def test_read_only_everywhere(rng):
     ridge = np.full(n, 0.1)
     for array in (X, ridge, *arrays):
         array.flags.writeable = False
-    problem = DualProblem(make_gram(RBF(1.0), X), Penalty.of(arrays), 20.0, 1.0, ridge)
+    problem = DualProblem(make_gram(RBF(1.0), X), Penalty.from_arrays(arrays), 20.0, 1.0, ridge)
     K = kernel_matrix(("rbf", 1.0), X) + 0.1 * np.eye(n)
     case = Case(problem, K, tuple(arrays))
     for block_size in (8, None):

@@ -200,7 +200,7 @@ class Case:
         table.to_csv(place / "d.csv", index=False)
         texts = pa.table({n: pa.array([repr(v) for v in table[n]]) for n in table})
         texts = pa.table({n: pa.array(cells_as_text(texts.column(n))) for n in texts.column_names})
-        keys = RowKeys("two").of(texts)
+        keys = RowKeys("two").make_keys(texts)
         about = {"target": "two", "classes": ["good", "bad"], "seed": "0" * 16, "data": "d.csv"}
         file = AnswerFile(place / "it.labels", about)
         for row in range(20 + 8 * k):

@@ -48,7 +48,7 @@ def brute_force(kernel, X, Z):
 def test_values_are_the_definition(rows, rng, storage, dtype):
     X = rows.astype(dtype)
     new = rng.normal(size=(50, 4)).astype(dtype) * 3.0
-    kernel = FEW.over(storage(X))
+    kernel = FEW.with_rows(storage(X))
     expected = brute_force(kernel, new.astype(float), X.astype(float))
     values = kernel.values(storage(new), storage(X))
     np.testing.assert_allclose(values, expected, atol=1e-14)
@@ -75,7 +75,7 @@ def test_values_are_the_definition(rows, rng, storage, dtype):
 def test_ties_go_to_the_first_centre_in_any_batch(rng):
     """On a lattice most rows are equally far from several centres."""
     X = rng.integers(0, 4, size=(300, 3)).astype(float)
-    kernel = Isolation(n_points=16, n_draws=50).over(X + 1e3)
+    kernel = Isolation(n_points=16, n_draws=50).with_rows(X + 1e3)
     found = kernel.find_nearest(X + 1e3)
     distance = cdist(X, centers_of(kernel) - 1e3, "sqeuclidean").round(6)
     expected = [distance[:, draw].argmin(axis=1) for draw in kernel.draws]
@@ -86,30 +86,30 @@ def test_ties_go_to_the_first_centre_in_any_batch(rng):
 def test_nasty_rows(rng):
     for n in (1, 2, 3):
         X = rng.normal(size=(n, 2))
-        kernel = Isolation().over(X)
+        kernel = Isolation().with_rows(X)
         assert kernel.draws.shape == (200, (n + 1) // 2)
         assert kernel.values(X, X).shape == (n, n)
     same = np.ones((50, 2))
-    np.testing.assert_array_equal(FEW.over(same).values(same, same + 1.0), 1.0)
+    np.testing.assert_array_equal(FEW.with_rows(same).values(same, same + 1.0), 1.0)
     X = np.c_[rng.normal(size=60), np.zeros(60)]
     far = np.array([[1e30, 0.0], [1e200, -1e200], [-1e308, 0.0]])
-    values = FEW.over(X).values(np.r_[X, far], X)
+    values = FEW.with_rows(X).values(np.r_[X, far], X)
     assert np.all((values >= 0.0) & (values <= 1.0))
-    assert np.all(np.isfinite(FEW.over(np.r_[X, far]).values(X, X)))
+    assert np.all(np.isfinite(FEW.with_rows(np.r_[X, far]).values(X, X)))
 
 
 def test_draws_follow_from_values(rows, rng):
     order, weight = rng.permutation(200), rng.integers(1, 4, 200)
-    kernel = FEW.over(rows)
+    kernel = FEW.with_rows(rows)
     np.testing.assert_allclose(
-        FEW.over(rows[order]).values(rows, rows), kernel.values(rows, rows), atol=1e-14
+        FEW.with_rows(rows[order]).values(rows, rows), kernel.values(rows, rows), atol=1e-14
     )
-    weighted = FEW.over(rows, weight).values(rows, rows)
-    repeated = FEW.over(np.repeat(rows, weight, axis=0)).values(rows, rows)
+    weighted = FEW.with_rows(rows, weight).values(rows, rows)
+    repeated = FEW.with_rows(np.repeat(rows, weight, axis=0)).values(rows, rows)
     np.testing.assert_allclose(weighted, repeated, atol=1e-14)
-    other = FEW.over(rows, random_state=1).values(rows, rows)
+    other = FEW.with_rows(rows, random_state=1).values(rows, rows)
     assert np.abs(other - kernel.values(rows, rows)).max() > 0.1
-    own = Isolation(8, 40, random_state=1).over(rows, random_state=5).values(rows, rows)
+    own = Isolation(8, 40, random_state=1).with_rows(rows, random_state=5).values(rows, rows)
     np.testing.assert_allclose(own, other, atol=1e-14)
 
 
@@ -186,4 +186,4 @@ def test_parameters_that_are_refused(rows):
     with pytest.raises(ValueError, match="'n_points' parameter of Isolation"):
         SVDD(kernel=Isolation(n_points=0)).fit(rows)
     with pytest.raises(ValueError, match="at least one non-zero"):
-        Isolation().over(rows, np.zeros(200))
+        Isolation().with_rows(rows, np.zeros(200))

@@ -41,7 +41,7 @@ SCALINGS = pytest.mark.parametrize("scaling", ["mean", "local"])
 @pytest.mark.parametrize("base", BASES)
 def test_values_are_those_of_the_definition(base, power, storage, scaling, rng):
     X, new = cloud(rng), cloud(rng, 20) + 0.3
-    kernel = Manifold(30.0, 5, power, base, scaling=scaling).over(storage(X), **NUMBERS)
+    kernel = Manifold(30.0, 5, power, base, scaling=scaling).with_rows(storage(X), **NUMBERS)
     both = np.concatenate([X, new])
     expected = manifold_matrix(BASES[base], 30.0, 5, power, X, both, scaling=scaling)
     close = dict(rtol=0, atol=1e-11 * np.abs(expected).max())
@@ -70,7 +70,7 @@ def test_landmarks_give_the_definition_with_their_approximation_of_the_base(
 ):
     X, new = cloud(rng), cloud(rng, 20)
     n_landmarks = 12 if base == "rbf" else 3  # of full rank
-    kernel = Manifold(30.0, 5, power, base, n_landmarks, scaling=scaling).over(X, **NUMBERS)
+    kernel = Manifold(30.0, 5, power, base, n_landmarks, scaling=scaling).with_rows(X, **NUMBERS)
     assert kernel.is_low_rank and len(kernel.points) == n_landmarks
     both = np.concatenate([X, new])
     expected = low_rank_manifold_matrix(
@@ -85,10 +85,10 @@ def test_landmarks_give_the_definition_with_their_approximation_of_the_base(
 
 def test_nearly_all_rows_as_landmarks_are_nearly_exact(rng):
     X = cloud(rng)
-    exact = Manifold(10.0, 5).over(X, gamma=0.4)
+    exact = Manifold(10.0, 5).with_rows(X, gamma=0.4)
     errors = []
     for n_landmarks in (20, 89):
-        other = Manifold(10.0, 5, n_landmarks=n_landmarks).over(X, gamma=0.4)
+        other = Manifold(10.0, 5, n_landmarks=n_landmarks).with_rows(X, gamma=0.4)
         errors.append(np.abs(other.values(X, X) - exact.values(X, X)).max())
     assert errors[1] < 0.01 and errors[1] <= errors[0]
 
@@ -125,16 +125,16 @@ def test_strong_graphs_stay_informative_with_local_scaling(rng):
     """At large r, constants take most of either kernel, but local scaling leaves them out."""
     X = cloud(rng)
     centre = np.eye(90) - 1.0 / 90
-    local = Manifold(1e8, 30, scaling="local").over(X, gamma=0.4).values(X, X)
-    with_mean = Manifold(1e8, 30).over(X, gamma=0.4).values(X, X)
+    local = Manifold(1e8, 30, scaling="local").with_rows(X, gamma=0.4).values(X, X)
+    with_mean = Manifold(1e8, 30).with_rows(X, gamma=0.4).values(X, X)
     assert np.trace(centre @ with_mean @ centre) < 0.2 * np.trace(with_mean)
     assert np.trace(centre @ local @ centre) == pytest.approx(90.0, rel=1e-4)
 
 
 def test_r_of_0_is_the_base_kernel(rng):
     X = cloud(rng)
-    assert Manifold(0.0).over(X, gamma=0.4) == RBF(0.4)
-    assert Manifold(5.0).over(X[:1], gamma=0.4) == RBF(0.4)  # nothing to connect
+    assert Manifold(0.0).with_rows(X, gamma=0.4) == RBF(0.4)
+    assert Manifold(5.0).with_rows(X[:1], gamma=0.4) == RBF(0.4)  # nothing to connect
 
 
 @hypothesis.given(
@@ -173,7 +173,7 @@ def test_it_is_an_inner_product(
     size = float(np.var(X.astype(float))) or 1.0
     numbers = {"gamma": 0.3 / size, "degree": 2, "coef0": 1.0}
     machine = Manifold(r, n_neighbors, power, base, landmarks, scaling=scaling)
-    kernel = machine.over(X, **numbers)
+    kernel = machine.with_rows(X, **numbers)
     new = np.concatenate([X, X[:5] + dtype(0.1 * size**0.5)])
     values = kernel.values(new, new)
     assert np.isfinite(values).all()
@@ -190,16 +190,16 @@ def test_order_and_copies_of_rows_change_nothing(rng):
     X, new = cloud(rng), cloud(rng, 10)
     for landmarks in ("auto", 20):
         machine = Manifold(100.0, n_landmarks=landmarks)
-        expected = machine.over(X, gamma=0.4).values(new, new)
+        expected = machine.with_rows(X, gamma=0.4).values(new, new)
         for rows in (X[rng.permutation(90)], np.concatenate([X, X[:30], X[:5]])):
-            found = machine.over(rows, gamma=0.4).values(new, new)
+            found = machine.with_rows(rows, gamma=0.4).values(new, new)
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * expected.max())
 
 
 def test_rows_far_from_all_others_remain(rng):
     """Weights of their connections underflow."""
     X = np.concatenate([0.001 * rng.normal(size=(4000, 2)), [[1.0, 1.0]]])[-200:]
-    kernel = Manifold(100.0).over(X, gamma=1.0)
+    kernel = Manifold(100.0).with_rows(X, gamma=1.0)
     assert np.isfinite(kernel.values(X, X)).all()
 
 
@@ -207,7 +207,7 @@ def test_rows_far_from_all_others_remain(rng):
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_growing_matrices(storage, landmarks, rng):
     X = cloud(rng, 150)
-    kernel = Manifold(50.0, n_landmarks=landmarks).over(storage(X[:60]), gamma=0.4)
+    kernel = Manifold(50.0, n_landmarks=landmarks).with_rows(storage(X[:60]), gamma=0.4)
     gram = make_growing(kernel, storage(X))
     there = np.zeros(0, int)
     for first, last in ((0, 1), (1, 90), (90, 91), (91, 150)):
@@ -233,12 +233,14 @@ def test_copies_pickles_and_settings(rng):
     X = cloud(rng)
     machine = Manifold(r=7.0)
     assert clone(machine) == machine and machine != Manifold()
-    kernel = machine.over(X, gamma=0.4)
+    kernel = machine.with_rows(X, gamma=0.4)
     assert copy.deepcopy(kernel) is kernel and make_kernel(kernel) is kernel
     again = pickle.loads(pickle.dumps(kernel))
     np.testing.assert_array_equal(again.values(X, X), kernel.values(X, X))
     named = make_kernel("manifold", 0.4, X=X)
-    np.testing.assert_array_equal(named.values(X, X), Manifold().over(X, gamma=0.4).values(X, X))
+    np.testing.assert_array_equal(
+        named.values(X, X), Manifold().with_rows(X, gamma=0.4).values(X, X)
+    )
 
 
 @pytest.mark.parametrize(
@@ -254,12 +256,12 @@ def test_copies_pickles_and_settings(rng):
 )
 def test_bad_settings(settings, said, rng):
     with pytest.raises(ValueError, match=said):
-        Manifold(**settings).over(cloud(rng))
+        Manifold(**settings).with_rows(cloud(rng))
 
 
 def test_a_base_that_is_no_inner_product(rng):
     with pytest.raises(ValueError, match="pass coef0 >= 0"):
-        Manifold(base="poly").over(cloud(rng), coef0=-1.0)
+        Manifold(base="poly").with_rows(cloud(rng), coef0=-1.0)
 
 
 def test_the_reference_has_a_mean_of_1(rng):

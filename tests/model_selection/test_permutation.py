@@ -58,7 +58,7 @@ def test_a_signal_is_found_and_the_interval_agrees_with_the_outcome():
         assert run(seed, (200, 40), shift=2.0).outcome == SIGNAL
         for one in (run(seed, (200, 40), 0.7), run(seed, (12, 6), 3.0), run(seed, (90, 90), 0.2)):
             assert 0.0 <= one.low <= one.area <= one.high <= 1.0
-            assert one.found == (one.low > 0.5)
+            assert one.beats_chance == (one.low > 0.5)
             assert (one.outcome == NO_SIGNAL) == (one.low <= 0.5 and one.high < 0.7)
 
 

@@ -150,7 +150,7 @@ class Program:
     @staticmethod
     def spec(rows, symmetric):
         return RowPenalties(
-            Penalty.of([r.copy() for r in rows[:5]]), symmetric.copy(), rows[5].copy()
+            Penalty.from_arrays([r.copy() for r in rows[:5]]), symmetric.copy(), rows[5].copy()
         )
 
     def fresh_rows(self, n):

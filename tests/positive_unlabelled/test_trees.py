@@ -36,7 +36,9 @@ def rows(seed):
 
 def test_values_are_the_definition(rows):
     X, _, known = rows
-    kernel = Trees(n_trees=25, share=0.25).over(X[:300], known[:300], gamma=0.1, random_state=7)
+    kernel = Trees(n_trees=25, share=0.25).with_rows(
+        X[:300], known[:300], gamma=0.1, random_state=7
+    )
     forest = ReferenceForest(
         X[:300], known[:300].astype(int), 25, seed=7, smallest=3, drawn=90, best=True
     )
@@ -55,7 +57,7 @@ def test_values_are_the_definition(rows):
 def test_operators_and_sums_are_the_definition(rows, rng, n_trees, monkeypatch):
     monkeypatch.setattr(forest, "_ROWS_AT_A_TIME", 20)  # several blocks
     X, _, known = rows
-    kernel = Trees(n_trees=n_trees, share=0.6).over(X, known, gamma=0.1)
+    kernel = Trees(n_trees=n_trees, share=0.6).with_rows(X, known, gamma=0.1)
     gram, K = make_gram(kernel, X), kernel.values(X, X)
     leaves = kernel.forest.leaves(X)
     common = np.mean(leaves[:, None, :] == leaves[None, :50], axis=2)

@@ -68,7 +68,7 @@ def test_finished_blocks_are_optimal(kinds, scale, seed):
     Q = scale * positive_definite(rng, len(kinds))
     a = random_point(rng, arrays)
     total, g = a.sum(), Q @ a
-    penalty = Penalty.of(arrays)
+    penalty = Penalty.from_arrays(arrays)
     size = np.abs(g).max() + max(np.abs(s).max() for s in arrays[3:])
     _, outcome = solve_block(Q, g, a, penalty, 1e-3 * size, 100_000)
     assert outcome is Outcome.DONE
@@ -93,7 +93,7 @@ def test_finished_blocks_are_optimal(kinds, scale, seed):
 def test_slopes_are_those_of_the_penalty(kinds, seed):
     # The two homes of a penalty: problem/piecewise.py and the compiled core.
     rng = np.random.default_rng(seed)
-    penalty = Penalty.of(random_penalty(rng, kinds))
+    penalty = Penalty.from_arrays(random_penalty(rng, kinds))
     a, g = random_point(rng, penalty.arrays()), rng.normal(size=len(kinds))
     (right, left), rates = penalty.step_slopes(a), np.empty((2, len(kinds)))
     totals = penalty.survey(a, g, rates=rates)
@@ -109,7 +109,7 @@ def test_few_and_many_that_can_become_less(share):
     Q = positive_definite(rng, n)
     a = np.where(rng.random(n) < share, rng.random(n), 0.0)
     arrays = tuple(np.full(n, v) for v in (0.0, 0.0, 1.0, 0.0, 0.0))
-    g, penalty = Q @ a, Penalty.of(arrays)
+    g, penalty = Q @ a, Penalty.from_arrays(arrays)
     total = a.sum()
     _, outcome = solve_block(Q, g, a, penalty, 1e-9, 1_000_000)
     assert outcome is Outcome.DONE

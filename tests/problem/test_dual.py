@@ -29,7 +29,7 @@ def random_problem(rng, kinds, rank=None, scale=1.0, ridged=True):
     K = root @ root.T / root.shape[1]
     ridge = rng.exponential(size=n) * (rng.random(n) < 0.5) if ridged else np.zeros(n)
     a0 = random_point(rng, arrays)
-    problem = DualProblem(PrecomputedGram(K), Penalty.of(arrays), a0.sum(), scale, ridge)
+    problem = DualProblem(PrecomputedGram(K), Penalty.from_arrays(arrays), a0.sum(), scale, ridge)
     return problem, arrays, K, a0
 
 
@@ -160,7 +160,7 @@ def test_feasible_start(kinds, seed, end):
     if end == "highest" and np.isfinite(arrays[2]).all():
         total = arrays[2].sum()
     n = len(kinds)
-    problem = DualProblem(PrecomputedGram(np.eye(n)), Penalty.of(arrays), total)
+    problem = DualProblem(PrecomputedGram(np.eye(n)), Penalty.from_arrays(arrays), total)
     a = problem.feasible_start()
     assert np.all(np.isfinite(a))
     assert np.all(a >= arrays[0])
@@ -267,7 +267,9 @@ def test_fixed_variables_stand_for_themselves_in_a_subsample(seed):
     rng = np.random.default_rng(seed)
     arrays = random_penalty(rng, ["fixed", "fixed", BOUNDED[-1], BOUNDED[-1]])
     K = np.eye(4)
-    problem = DualProblem(PrecomputedGram(K), Penalty.of(arrays), random_point(rng, arrays).sum())
+    problem = DualProblem(
+        PrecomputedGram(K), Penalty.from_arrays(arrays), random_point(rng, arrays).sum()
+    )
     sub = sampled(problem, [2])
     fixed = arrays[0][:2]
     assert np.array_equal(sub.penalty.lower[:-1], fixed[fixed != 0.0])
@@ -290,7 +292,7 @@ def test_subsample_stands_for_all_rows(seed, free):
     a = random_point(rng, half)
     e = rng.normal(size=free)
     problem = DualProblem(
-        PrecomputedGram(K), Penalty.of(arrays), 2 * a.sum() + e.sum(), 1.5, ridge
+        PrecomputedGram(K), Penalty.from_arrays(arrays), 2 * a.sum() + e.sum(), 1.5, ridge
     )
     indices = np.concatenate([np.arange(m), np.arange(2 * m, 2 * m + free)])
     sub = sampled(problem, indices)

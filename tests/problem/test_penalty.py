@@ -22,7 +22,7 @@ def test_value_is_the_integral_of_the_slope(kinds, seed):
     rng = np.random.default_rng(seed)
     arrays = random_penalty(rng, kinds)
     a = random_point(rng, arrays)
-    found = Penalty.of(arrays).survey(a, np.zeros(len(a))).objective
+    found = Penalty.from_arrays(arrays).survey(a, np.zeros(len(a))).objective
     assert isinstance(found, float)
     assert found == pytest.approx(penalty_value(arrays, a), rel=1e-12, abs=1e-12)
 
@@ -34,7 +34,7 @@ def test_step_slopes_are_difference_quotients(kinds, seed):
     arrays = random_penalty(rng, kinds)
     lower, kink, upper, *_ = arrays
     a = random_point(rng, arrays)
-    right, left = Penalty.of(arrays).step_slopes(a)
+    right, left = Penalty.from_arrays(arrays).step_slopes(a)
     for i in range(len(a)):
         one = tuple(v[[i]] for v in arrays)
         edges = [v for v in (lower[i], kink[i], upper[i]) if np.isfinite(v) and v != a[i]]
@@ -71,7 +71,7 @@ def test_minimiser_beats_a_grid(kinds, seed, curved, ties):
     if ties:  # the slope of one piece vanishes exactly
         linear = -np.where(rng.random(n) < 0.5, left, right)
     curvature = rng.exponential(size=n) * (rng.random(n) < 0.7) if curved else np.zeros(n)
-    at = minimiser(Penalty.of(arrays), linear, curvature)
+    at = minimiser(Penalty.from_arrays(arrays), linear, curvature)
     finite = np.isfinite(at)
     assert np.all(at[finite] >= lower[finite])
     assert np.all(at[finite] <= upper[finite])
@@ -127,7 +127,7 @@ def test_penalties_may_have_any_number_of_kinks(seed, n_kinks):
     ends = np.sort(rng.choice([-1.5, -1.0, -0.2, 0.0, 0.3, 1.0], (n_kinks + 2, n)), axis=0)
     ends[0], ends[-1] = ends[0] - 0.5, ends[-1] + 0.5
     slopes = np.sort(rng.choice([-2.0, -1.0, 0.0, 0.5], (n_kinks + 1, n)), axis=0)
-    penalty = Penalty.of([*ends, *slopes])
+    penalty = Penalty.from_arrays([*ends, *slopes])
     a = random_point(rng, penalty.arrays())
     assert penalty.value(a).sum() == pytest.approx(penalty_value(penalty.arrays(), a), abs=1e-13)
 
@@ -169,7 +169,9 @@ def test_the_core_refuses_more_kinks_than_it_was_compiled_for():
 
 def test_free_variables():
     arrays = random_penalty(np.random.default_rng(0), KINDS)
-    assert [k for k, free in zip(KINDS, Penalty.of(arrays).is_free, strict=True) if free] == [
+    assert [
+        k for k, free in zip(KINDS, Penalty.from_arrays(arrays).is_free, strict=True) if free
+    ] == [
         "free",
         "kink, no bounds",
     ]
@@ -192,7 +194,7 @@ def test_free_variables():
 def test_refused(arrays, message):
     good = (0.0, 0.5, 1.0, -1.0, 1.0)
     with pytest.raises(ValueError, match=message):
-        Penalty.of([np.array(pair) for pair in zip(good, arrays, strict=True)])
+        Penalty.from_arrays([np.array(pair) for pair in zip(good, arrays, strict=True)])
 
 
 def test_an_unused_left_slope_need_not_be_convex():

@@ -105,19 +105,19 @@ def test_what_is_no_file_of_labels_is_refused(path):
 
 def test_rows_are_known_by_their_cells():
     table = pa.table({"x": ["1", "2", "1", None], "y": ["a", "b", "a", ""], "kind": list("abcd")})
-    keys = RowKeys("kind").of(table)
+    keys = RowKeys("kind").make_keys(table)
     assert len(set(keys)) == 4 and keys[2] == f"{keys[0]}:2"
     turned = table.select(["y", "kind", "x"]).take([3, 1, 0, 2])
-    assert RowKeys("kind").of(turned) == [keys[3], keys[1], keys[0], keys[2]]
+    assert RowKeys("kind").make_keys(turned) == [keys[3], keys[1], keys[0], keys[2]]
     assert fingerprint(keys) == fingerprint(keys[::-1]) != fingerprint(keys[1:])
     pieces = RowKeys("kind")
-    assert pieces.of(table[:2]) + pieces.of(table[2:]) == keys
-    assert RowKeys().of(table) != keys
+    assert pieces.make_keys(table[:2]) + pieces.make_keys(table[2:]) == keys
+    assert RowKeys().make_keys(table) != keys
 
 
 def test_labels_come_as_a_column(path):
     table = pa.table({"x": ["1", "2", "3"]})
-    keys = RowKeys("kind").of(table)
+    keys = RowKeys("kind").make_keys(table)
     file = AnswerFile(path, ABOUT)
     file.add(answer(1, "b", key=keys[2]))
     file.close()
@@ -137,7 +137,7 @@ def test_fit_reads_them(path, tmp_path):
 
     frame = pd.DataFrame({"x": [k / 7 for k in range(40)], "y": [k % 5 / 3 for k in range(40)]})
     frame.to_csv(tmp_path / "t.csv", index=False)
-    keys = RowKeys("kind").of(pa.table({n: frame[n].astype(str) for n in frame}))
+    keys = RowKeys("kind").make_keys(pa.table({n: frame[n].astype(str) for n in frame}))
     file = AnswerFile(path, ABOUT)
     for row in (0, 3, 30, 35):
         file.add(answer(row, "ab"[row > 20], key=keys[row]))

@@ -169,7 +169,7 @@ def test_header_and_numbers_of_a_matrix_are_of_one_file(tmp_path, monkeypatch):
 def answers(path, target, label, rows):
     about = {"target": target, "classes": ["good", "bad"], "seed": "0" * 16, "data": "d"}
     file = AnswerFile(path, about)
-    keys = RowKeys(target).of(pa.table({n: rows[n].astype(str) for n in rows}))
+    keys = RowKeys(target).make_keys(pa.table({n: rows[n].astype(str) for n in rows}))
     for row in range(10):
         name = ["good", "bad"][row % 2] if label is None else label
         file.add(AnswerEntry(f"{row}", "me", "label", keys[row], row, name, at="now"))
@@ -287,12 +287,12 @@ def test_an_update_with_mapped_rows_is_refused_before_it_adds_any(versions, monk
     before = machine.decision_function(A)
 
     def held(rows):
-        found = mapped.held(rows)
+        found = mapped.copy_mapped(rows)
         write_in_place(path, B) if rows is X else None
         return found
 
     X = np.load(path, mmap_mode="r")
-    monkeypatch.setattr("fewlabels.base.locking.held", held)
+    monkeypatch.setattr("fewlabels.base.locking.copy_mapped", held)
     with pytest.raises(OSError, match="has changed while its rows were used"):
         machine.partial_fit(X)
     np.testing.assert_array_equal(machine.decision_function(A), before)

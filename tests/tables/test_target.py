@@ -26,8 +26,8 @@ def test_counts():
     assert labels.counts == [3, 2, 1]
     assert labels.n_blank == 3
     assert labels.index.tolist() == [1, 2, -1, 1, -1, 0, 0, 0, -1]
-    assert labels.shown() == "'1' (3), 'b' (2), 'a' (1)"
-    assert _labels(*"abcdefghijkl").shown().endswith(", 'j' (1) and 2 more")
+    assert labels.list_values() == "'1' (3), 'b' (2), 'a' (1)"
+    assert _labels(*"abcdefghijkl").list_values().endswith(", 'j' (1) and 2 more")
 
 
 def test_numbers_as_a_user_would_type_them():

@@ -128,7 +128,7 @@ def take_steps(
     ended = lib.fl_solve_block(
         n, f64(Q, Q.size), present, i64(here, present), i64(place, n),
         f64_out(part, len(part) ** 2), len(part), joined, f64(diagonal, n), f64_out(g, n),
-        f64_out(a, n), penalty.of(n), i64_out(wanted, wanted.size), wanted.size, tol,
+        f64_out(a, n), penalty.pointers_for(n), i64_out(wanted, wanted.size), wanted.size, tol,
         max_steps, goal, largest, byref(left),
         f64_out(reals, lib.fl_block_work(n, largest)), i64_out(integers, 5 * n), byref(steps),
     )  # fmt: skip

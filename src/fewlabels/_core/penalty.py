@@ -58,7 +58,7 @@ class Pieces:
                 places[id(array)] = address_of(f64(array, self.n))
         self._struct = _Pointers(*[places[id(array)] for array in arrays])
 
-    def of(self, n: int) -> ctypes.Array[ctypes.c_void_p]:
+    def pointers_for(self, n: int) -> ctypes.Array[ctypes.c_void_p]:
         """Return the argument, for ``n`` variables."""
         if n != self.n:
             raise TypeError(f"the core needs penalties of {n} variables, got {self.n}.")
@@ -76,7 +76,7 @@ def survey(
     """Fill ``rates`` (``g`` plus the slopes to the right and to the left) and the totals."""
     n = a.size
     lib.fl_survey(
-        n, penalty.of(n), f64(size, n), f64(a, n), f64(g, n), f64_out(rates, 2 * n),
+        n, penalty.pointers_for(n), f64(size, n), f64(a, n), f64(g, n), f64_out(rates, 2 * n),
         f64_out(totals, N_TOTALS),
     )  # fmt: skip
 
@@ -98,7 +98,7 @@ def gap(
     """
     n, result = a.size, ctypes.c_double()
     lib.fl_gap(
-        n, penalty.of(n), f64(ridge, n), f64(a, n), f64(g, n),
+        n, penalty.pointers_for(n), f64(ridge, n), f64(a, n), f64(g, n),
         multiplier, low, low_free, high, high_free, ctypes.byref(result),
     )  # fmt: skip
     return result.value
@@ -119,7 +119,7 @@ def set_to_minimiser(
     """
     n, result = a.size, ctypes.c_double()
     lib.fl_settle(
-        n, penalty.of(n), f64(ridge, n), multiplier, f64(smooth, n), bools(held, n),
+        n, penalty.pointers_for(n), f64(ridge, n), multiplier, f64(smooth, n), bools(held, n),
         f64_out(a, n), ctypes.byref(result),
     )  # fmt: skip
     return result.value

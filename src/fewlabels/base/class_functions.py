@@ -60,7 +60,7 @@ class ClassFunctions:
         """Constants for rows as they are given."""
         return self.bias if self.shift is None else self.bias - self.weights @ self.shift
 
-    def of(self, place: int) -> Function:
+    def class_function(self, place: int) -> Function:
         """The ``Function`` of one class."""
         shares = None if self.shares is None else self.shares[place : place + 1]
         return Function(

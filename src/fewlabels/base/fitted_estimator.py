@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from .._util.warn import warn
 from ..kernels import kind_of
 from ..rows.row_store import read_indices
 from .locking import consistent, exclusive, lock_of
-from .solution import RowStream, Solution, TrainingRows
+from .solution import RowStream, RunnableStream, Solution, TrainingRows
 from .status import warn_of_rounding
 from .versioned_cache import VersionedCache
 
@@ -72,6 +72,123 @@ class FittedEstimator(BaseEstimator):
     _describe_solution: Any = None
     _read_new_rows: Any = None
 
+    # -- updates ---------------------------------------------------------------------------------
+
+    @available_if(attrgetter("_is_updatable"))
+    @exclusive
+    def forget(self, indices: npt.ArrayLike) -> Self:
+        """Remove training rows, as if they had never been there.
+
+        Parameters
+        ----------
+        indices : array-like of int, or mask of shape (n_samples,)
+            Training rows. The others keep their order and are numbered again.
+        """
+        stream = self._ready_stream()
+        chosen = read_indices(indices, len(stream))
+        options = self._removal_options(chosen)
+        change = partial(stream.remove, chosen, **options)
+        return self._run_update("forget", stream, self.max_steps, change)
+
+    @available_if(attrgetter("_is_updatable"))
+    @exclusive
+    def resume(self, max_steps: int | None = None) -> Self:
+        """Continue with operations that ``max_steps`` or ``max_time`` cut short.
+
+        Parameters
+        ----------
+        max_steps : int or None, default=None
+            Limit on the steps of this call; None for none.
+        """
+        stream = self._ready_stream()
+        if max_steps is not None and not (
+            isinstance(max_steps, int | np.integer) and max_steps >= 1
+        ):
+            raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
+        return self._run_update("resume", stream, max_steps)
+
+    @available_if(attrgetter("_is_updatable"))
+    @exclusive
+    def release_rows(self) -> Self:
+        """Drop the training rows: pickles become smaller, and updates impossible.
+
+        A fitted model holds a copy of its rows, and so does its pickle, as an update needs
+        them. Without them a pickle is about as large as the support vectors.
+        """
+        self._check_is_fitted()
+        if self._stream is not None and not self._stream.done:
+            raise ValueError("an update is unfinished; call resume() before release_rows().")
+        values = self._values_to_keep()
+        self._stream = None
+        self._store_solution(**values)
+        return self
+
+    # -- copies ----------------------------------------------------------------------------------
+
+    def to_local(self) -> Self:
+        """Copy of the model in NumPy, as if fitted in memory, to save and export.
+
+        Returns
+        -------
+        estimator
+            Of the same class. One that was fitted to arrays of torch or CuPy has attributes of
+            NumPy then, and can be used where these are not installed.
+        """
+        return deepcopy(self)
+
+    def snapshot(self) -> Self:
+        """The fitted model as it is now, without training rows; later updates don't change it.
+
+        Returns
+        -------
+        estimator
+            Of the same class. It shares its values with this model.
+        """
+        with lock_of(self):
+            self._check_is_fitted()
+            values = self._values_to_keep()
+            state = {name: v for name, v in super().__getstate__().items() if name != "_deadline"}
+        other = type(self).__new__(type(self))
+        late = VersionedCache({name: (0, value) for name, value in values.items()})
+        BaseEstimator.__setstate__(other, {**state, "_stream": None, "_cache": late})
+        return other
+
+    # -- what a fit has found --------------------------------------------------------------------
+
+    function_ = solution_attr("function")
+    support_ = native_attr("support")
+    n_support_ = native_attr("n_support")
+    n_iter_ = solution_attr("n_iter")
+    history_ = solution_attr("history")
+    objective_ = solution_attr("objective")
+    duality_gap_ = solution_attr("duality_gap")
+
+    fit_status_ = property(lambda self: 0 if self._solution_now.converged else 1)
+    support_vectors_ = property(
+        lambda self: self._to_native(self._solution_now.function.support_vectors)
+    )
+    dual_coef_ = property(lambda self: self._to_native(self._solution_now.function.dual_coef))
+
+    @property
+    def holds_rows_(self) -> bool:
+        self._check_is_fitted()
+        return self._stream is not None
+
+    @property
+    @consistent
+    def training_rows_(self) -> TrainingRows | None:
+        self._check_is_fitted()
+        return None if self._stream is None else self._stream.training_rows()
+
+    @property
+    @consistent
+    def is_caught_up_(self) -> bool:
+        """bool: Whether all updates are complete, none of them cut short by a limit."""
+        self._check_is_fitted()
+        return self._stream is None or self._stream.done
+
+    # -- its values ------------------------------------------------------------------------------
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._cache is not None
 
@@ -120,21 +237,7 @@ class FittedEstimator(BaseEstimator):
         found = None if late is None else late.peek("solution", self._version)
         return self._get_value("solution", self._describe_solution) if found is None else found
 
-    function_ = solution_attr("function")
-    support_ = native_attr("support")
-    n_support_ = native_attr("n_support")
-    n_iter_ = solution_attr("n_iter")
-    history_ = solution_attr("history")
-    objective_ = solution_attr("objective")
-    duality_gap_ = solution_attr("duality_gap")
-
-    fit_status_ = property(lambda self: 0 if self._solution_now.converged else 1)
-    support_vectors_ = property(
-        lambda self: self._to_native(self._solution_now.function.support_vectors)
-    )
-    dual_coef_ = property(lambda self: self._to_native(self._solution_now.function.dual_coef))
-
-    # -- calls that change the model ------------------------------------------------------------
+    # -- calls that change the model -------------------------------------------------------------
 
     def _within_time(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a method within ``max_time``, and warn about what that cut short."""
@@ -164,35 +267,18 @@ class FittedEstimator(BaseEstimator):
                 self._cache = None
             raise
 
-    # -- rows that come and go ------------------------------------------------------------------
+    # -- rows that come and go -------------------------------------------------------------------
 
     _is_updatable = property(lambda self: self._read_new_rows is not None)
 
     def _run_stream(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
         """Let the stream follow its rows, and return whether it has."""
-        done = stream.run(max_steps)
-        rough = stream.rounding_violation()
+        runnable = cast(RunnableStream, stream)  # models with another stream override this
+        done = runnable.run(max_steps)
+        rough = runnable.rounding_violation()
         if rough:
             warn_of_rounding(name, rough)
         return done
-
-    @property
-    def holds_rows_(self) -> bool:
-        self._check_is_fitted()
-        return self._stream is not None
-
-    @property
-    @consistent
-    def training_rows_(self) -> TrainingRows | None:
-        self._check_is_fitted()
-        return None if self._stream is None else self._stream.training_rows()
-
-    @property
-    @consistent
-    def is_caught_up_(self) -> bool:
-        """Whether all updates are complete, none of them cut short by a limit."""
-        self._check_is_fitted()
-        return self._stream is None or self._stream.done
 
     def _ready_stream(self) -> RowStream:
         """Return the stream for an operation, or refuse the operation."""
@@ -265,92 +351,15 @@ class FittedEstimator(BaseEstimator):
         new = self._read_new_rows(X, y, sample_weight, *more)
         return self._run_update("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
-    @available_if(attrgetter("_is_updatable"))
-    @exclusive
-    def forget(self, indices: npt.ArrayLike) -> Self:
-        """Remove training rows, as if they had never been there.
-
-        Parameters
-        ----------
-        indices : array-like of int, or mask of shape (n_samples,)
-            Training rows. The others keep their order and are numbered again.
-        """
-        stream = self._ready_stream()
-        chosen = read_indices(indices, len(stream))
-        options = self._removal_options(chosen)
-        change = partial(stream.remove, chosen, **options)
-        return self._run_update("forget", stream, self.max_steps, change)
-
     def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
         """Return further arguments of ``stream.remove``."""
         return {}
 
-    @available_if(attrgetter("_is_updatable"))
-    @exclusive
-    def resume(self, max_steps: int | None = None) -> Self:
-        """Continue with operations that ``max_steps`` or ``max_time`` cut short.
-
-        Parameters
-        ----------
-        max_steps : int or None, default=None
-            Limit on the steps of this call; None for none.
-        """
-        stream = self._ready_stream()
-        if max_steps is not None and not (
-            isinstance(max_steps, int | np.integer) and max_steps >= 1
-        ):
-            raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
-        return self._run_update("resume", stream, max_steps)
-
-    @available_if(attrgetter("_is_updatable"))
-    @exclusive
-    def release_rows(self) -> Self:
-        """Drop the training rows: pickles become smaller, and updates impossible.
-
-        A fitted model holds a copy of its rows, and so does its pickle, as an update needs
-        them. Without them a pickle is about as large as the support vectors.
-        """
-        self._check_is_fitted()
-        if self._stream is not None and not self._stream.done:
-            raise ValueError("an update is unfinished; call resume() before release_rows().")
-        values = self._values_to_keep()
-        self._stream = None
-        self._store_solution(**values)
-        return self
-
-    # -- what others get ------------------------------------------------------------------------
+    # -- what others get -------------------------------------------------------------------------
 
     def _to_native(self, values: RowMatrix) -> Any:
         """An attribute as users see it: an array of the same library as the training rows."""
         return values if self._backend is None else self._backend.array(values)
-
-    def to_local(self) -> Self:
-        """Copy of the model in NumPy, as if fitted in memory, to save and export.
-
-        Returns
-        -------
-        estimator
-            Of the same class. One that was fitted to arrays of torch or CuPy has attributes of
-            NumPy then, and can be used where these are not installed.
-        """
-        return deepcopy(self)
-
-    def snapshot(self) -> Self:
-        """The fitted model as it is now, without training rows; later updates don't change it.
-
-        Returns
-        -------
-        estimator
-            Of the same class. It shares its values with this model.
-        """
-        with lock_of(self):
-            self._check_is_fitted()
-            values = self._values_to_keep()
-            state = {name: v for name, v in super().__getstate__().items() if name != "_deadline"}
-        other = type(self).__new__(type(self))
-        late = VersionedCache({name: (0, value) for name, value in values.items()})
-        BaseEstimator.__setstate__(other, {**state, "_stream": None, "_cache": late})
-        return other
 
     def _cached_names_to_keep(self) -> Iterable[str]:
         """Names of values in ``_cache``, besides the solution, that have to stay when rows go."""

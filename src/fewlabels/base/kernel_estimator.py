@@ -34,11 +34,12 @@ from ..rows.memory import MemorySource
 from ..rows.source import RowSource, ShardedSource
 from ..rows.validation import check_rows, check_values, fit_rows, read_weights, to_python_number
 from ..solvers import Result, Settings
+from ..solvers.run import Callback
 from .class_functions import ClassFunctions
 from .fitted_estimator import FittedEstimator
 from .function import Function
 from .locking import lock_of
-from .status import Callback, report_status, reporter
+from .status import report_status, reporter
 
 # Rows of a piece that is scored at a time.
 _ROWS_PER_PIECE = 250_000

@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 
 from sklearn import get_config
 
-from ..rows.mapped import MappedFiles, held
+from ..rows.mapped import MappedFiles, copy_mapped
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -225,8 +225,8 @@ def fitting(method: Callable[Concatenate[Trained, P], T]) -> Callable[Concatenat
         if not files:
             return alone(model, *args, **kwargs)
         if is_update:  # rows that were added can't be taken back
-            copies = tuple(map(held, args))
-            named = {name: held(value) for name, value in kwargs.items()}
+            copies = tuple(map(copy_mapped, args))
+            named = {name: copy_mapped(value) for name, value in kwargs.items()}
             files.check()
             return alone(model, *copies, **named)
         with lock_of(model), model._discard_on_error(), files.checked():

@@ -1,7 +1,7 @@
 """The solution of a fit: its function, its certificate, and the rows it was trained on."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, Self
 
@@ -14,7 +14,6 @@ from ..calibration.conformal import TIE, TIE_FLOAT32, Conformal
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator, equal_rows
 from ..problem.penalty import group_sums
-from ..rows.row_store import RowStore
 from .class_functions import ClassFunctions
 from .function import TAIL, Function
 
@@ -228,35 +227,45 @@ class TrainingRows:
 class RowStream(Protocol):
     """The training rows that a model holds, and the solution that follows them.
 
-    ``version`` goes up with everything that may change the solution. ``done`` says whether the
-    solution is for the present rows. The other attributes are set before each operation.
+    Attributes that can be set are set before each operation.
     """
 
-    version: int
-    done: bool
-    rows: RowStore
     cache_size: float
     n_jobs: int
     deadline: Deadline
     tol: float
 
+    @property
+    def version(self) -> int:
+        """A number that goes up with everything that may change the solution."""
+
+    @property
+    def done(self) -> bool:
+        """bool: Whether the solution is for the present rows."""
+
+    @property
+    def add(self) -> Callable[..., object]:
+        """The method that adds rows, with the numbers of each that the model needs, by name."""
+
+    @property
+    def remove(self) -> Callable[..., object]:
+        """The method that removes rows by what users call them."""
+
     def __len__(self) -> int:
         """Return the number of rows."""
-
-    def add(self, X: RowMatrix, **values: Any) -> IntArray:
-        """Add rows with their numbers by name, and return their places."""
-
-    def remove(self, indices: IntArray) -> IntArray:
-        """Remove rows by what users call them, and return their places."""
-
-    def run(self, max_steps: int | None = None) -> bool:
-        """Let the solution follow the rows, and return whether it has."""
 
     def training_rows(self) -> TrainingRows:
         """Return the rows that are there."""
 
-    def rounding_violation(self) -> float:
-        """Return the violation that rounding leaves, 0 for none."""
-
     def snapshot(self) -> Self:
         """Return a copy that later changes don't reach."""
+
+
+class RunnableStream(RowStream, Protocol):
+    """A stream with a single solution, which it lets follow the rows itself."""
+
+    def run(self, max_steps: int | None = None) -> bool:
+        """Let the solution follow the rows, and return whether it has."""
+
+    def rounding_violation(self) -> float:
+        """Return the violation that rounding leaves, 0 for none."""

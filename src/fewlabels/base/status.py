@@ -1,17 +1,13 @@
 """Messages about a training: warnings at its end, and a line per round."""
 
-from collections.abc import Callable
 from math import isnan
-from typing import Any, TypeAlias
 
 from sklearn.exceptions import ConvergenceWarning
 
 from .._util.deadline import Deadline
 from .._util.warn import warn
 from ..solvers import Result, Status
-
-# What is called with the newest entry of the history after every round; True stops the solver.
-Callback: TypeAlias = Callable[[dict[str, Any]], object]
+from ..solvers.run import Callback, HistoryEntry
 
 _ADVICE = {
     Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
@@ -95,7 +91,7 @@ def reporter(name: str, callback: Callback | None, verbose: bool) -> Callback | 
     if not verbose:
         return callback
 
-    def report(entry: dict[str, Any]) -> object:
+    def report(entry: HistoryEntry) -> object:
         n = entry.get("kernel_values")
         values = "" if n is None else f", {n:.3g} kernel values"
         print(

@@ -171,6 +171,7 @@ class ConvexStream(RetrainedStream):
         left[places] = False
         calibrates = self.rows.get("calibrates")
         if switching is not None and len(switching):
+            assert calibrates is not None  # only rows of a split switch
             moved, calibrates = self.rows.places[switching], calibrates.copy()
             calibrates[moved] = ~calibrates[moved]
         self._check_left(left, calibrates)

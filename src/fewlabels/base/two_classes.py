@@ -30,23 +30,7 @@ class TwoClassEstimator(ClassifierMixin, KernelEstimator):
     # Groups of training rows, while a curve is fitted that leaves them out together.
     _groups = None
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    coef_ = property(KernelEstimator._weights)
-
-    @property
-    def intercept_(self) -> Any:
-        """The constant of f for rows as they are given, shape (1,); (n_classes,) of several."""
-        function = self.function_
-        if isinstance(function, ClassFunctions):
-            return function.intercept
-        moved = 0.0 if function.shift is None else float(function.weights @ function.shift)
-        return self._to_native(np.array([function.bias - moved]))
-
-    # -- evaluating ----------------------------------------------------------------------------
+    # -- predictions -----------------------------------------------------------------------------
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """f(x); positive for the class ``classes_[1]``, or one for each of several classes.
@@ -84,71 +68,6 @@ class TwoClassEstimator(ClassifierMixin, KernelEstimator):
         if backend is not None:
             return self._classes_at(backend, decision, classes)
         return classes[class_of(decision)]
-
-    @staticmethod
-    def _classes_at(backend: ArrayBackend, decision: Any, classes: AnyArray) -> Any:
-        """Classes where decisions are; names, which no device knows, in NumPy."""
-        chosen = backend.xp.astype(decision > 0, backend.xp.int64)
-        if classes.dtype.kind not in "biuf":
-            return classes[backend.numpy(chosen)]
-        return backend.xp.take(backend.array(classes), chosen)
-
-    def _decision_in_memory(self, X: MatrixLike) -> FloatArray:
-        """``decision_function`` as a NumPy array."""
-        decision = self.decision_function(X)
-        backend = backend_of(decision)
-        return np.asarray(decision) if backend is None else backend.numpy(decision)
-
-    # -- probabilities -------------------------------------------------------------------------
-
-    def _has_probabilities(self) -> bool:
-        """Return True where probabilities are requested; else raise an error that says how."""
-        if self.probability is None:
-            raise AttributeError(
-                f"this {type(self).__name__} has no probabilities; pass probability='isotonic' or "
-                "'sigmoid' (with set_params if the fitted model stores its rows)."
-            )
-        return True
-
-    @property
-    def _curve_name(self) -> str:
-        """The name of the curve that is requested among the model's late values."""
-        return f"{self.probability} curve"
-
-    @property
-    def curve_(self) -> ProbabilityCurve:
-        """The ``Curve`` from decisions to probabilities, fitted when first requested.
-
-        It is fitted again when the rows or the kind of curve change.
-        """
-        self._check_is_fitted()
-        self._has_probabilities()
-        return self._get_value(self._curve_name, self._fit_curve)
-
-    @consistent
-    def curve_within(
-        self, seconds: float, groups: IntArray | None = None
-    ) -> tuple[ProbabilityCurve, list[str]]:
-        """``curve_`` fitted in about ``seconds``, and messages about what was cut short.
-
-        The curve may then use fewer labels, but at least those that one model was trained without.
-        If models are trained without labels, these leave out whole ``groups`` of rows.
-        """
-        if self._deadline is not ENDLESS:  # part of a longer call
-            return self.curve_, []
-        self._deadline, self._groups = Deadline(seconds), groups
-        try:
-            return self.curve_, self._deadline.cut
-        finally:
-            del self._deadline, self._groups
-
-    @property
-    @consistent
-    def has_curve_(self) -> bool:
-        """Whether probabilities are requested, and known without training again."""
-        self._check_is_fitted()
-        is_known = self._fitted_values.peek(self._curve_name, self._version) is not None
-        return self.probability is not None and is_known
 
     @available_if(methodcaller("_has_probabilities"))
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
@@ -204,3 +123,86 @@ class TwoClassEstimator(ClassifierMixin, KernelEstimator):
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    @consistent
+    def curve_within(
+        self, seconds: float, groups: IntArray | None = None
+    ) -> tuple[ProbabilityCurve, list[str]]:
+        """``curve_`` fitted in about ``seconds``, and messages about what was cut short.
+
+        The curve may then use fewer labels, but at least those that one model was trained without.
+        If models are trained without labels, these leave out whole ``groups`` of rows.
+        """
+        if self._deadline is not ENDLESS:  # part of a longer call
+            return self.curve_, []
+        self._deadline, self._groups = Deadline(seconds), groups
+        try:
+            return self.curve_, self._deadline.cut
+        finally:
+            del self._deadline, self._groups
+
+    # -- what a fit has found --------------------------------------------------------------------
+
+    coef_ = property(KernelEstimator._weights)
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant of f for rows as they are given, shape (1,); (n_classes,) of several."""
+        function = self.function_
+        if isinstance(function, ClassFunctions):
+            return function.intercept
+        moved = 0.0 if function.shift is None else float(function.weights @ function.shift)
+        return self._to_native(np.array([function.bias - moved]))
+
+    @property
+    def curve_(self) -> ProbabilityCurve:
+        """The ``Curve`` from decisions to probabilities, fitted when first requested.
+
+        It is fitted again when the rows or the kind of curve change.
+        """
+        self._check_is_fitted()
+        self._has_probabilities()
+        return self._get_value(self._curve_name, self._fit_curve)
+
+    @property
+    @consistent
+    def has_curve_(self) -> bool:
+        """bool: Whether probabilities are requested, and known without training again."""
+        self._check_is_fitted()
+        is_known = self._fitted_values.peek(self._curve_name, self._version) is not None
+        return self.probability is not None and is_known
+
+    # -- how it is done --------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    @staticmethod
+    def _classes_at(backend: ArrayBackend, decision: Any, classes: AnyArray) -> Any:
+        """Classes where decisions are; names, which no device knows, in NumPy."""
+        chosen = backend.xp.astype(decision > 0, backend.xp.int64)
+        if classes.dtype.kind not in "biuf":
+            return classes[backend.numpy(chosen)]
+        return backend.xp.take(backend.array(classes), chosen)
+
+    def _decision_in_memory(self, X: MatrixLike) -> FloatArray:
+        """``decision_function`` as a NumPy array."""
+        decision = self.decision_function(X)
+        backend = backend_of(decision)
+        return np.asarray(decision) if backend is None else backend.numpy(decision)
+
+    def _has_probabilities(self) -> bool:
+        """Return True where probabilities are requested; else raise an error that says how."""
+        if self.probability is None:
+            raise AttributeError(
+                f"this {type(self).__name__} has no probabilities; pass probability='isotonic' or "
+                "'sigmoid' (with set_params if the fitted model stores its rows)."
+            )
+        return True
+
+    @property
+    def _curve_name(self) -> str:
+        """The name of the curve that is requested among the model's late values."""
+        return f"{self.probability} curve"

@@ -40,11 +40,6 @@ class Baseline(BaseEstimator):
 
     _specs: dict = {}  # noqa: RUF012
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.method != "mahalanobis"
-        return tags
-
     @property
     def title(self) -> str:
         """The name of the method in words."""
@@ -55,6 +50,11 @@ class Baseline(BaseEstimator):
         """The function of rows that the method has found, before any threshold."""
         check_is_fitted(self)
         return self._function
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.method != "mahalanobis"
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_function", None) is not None

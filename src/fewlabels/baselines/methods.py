@@ -153,8 +153,8 @@ class Mahalanobis(LedoitWolf):
 class ComparedMethod(NamedTuple):
     """A method by its name for people; ``trains_on`` "labels" trains on these rows only.
 
-    ``machine`` is its name on the command line, "" where it has none, and ``settings`` are what
-    that model has to be given; a ``title`` names both where the machine's isn't enough. A
+    ``key`` is its name on the command line, "" where it has none, and ``settings`` are what
+    that model has to be given; a ``title`` names both where the key's isn't enough. A
     model takes so many ``fits``, those for its threshold and probabilities included.
     From ``folds_to_lead`` folds on it is delivered if its score is higher; else it has to be
     clearly better.
@@ -163,7 +163,7 @@ class ComparedMethod(NamedTuple):
     name: str
     estimator: Any
     trains_on: str = "all"
-    machine: str = ""
+    key: str = ""
     settings: dict[str, Any] = {}  # noqa: RUF012
     fits: int = 1
     title: str = ""
@@ -265,8 +265,8 @@ SEMI_SUPERVISED_METHODS = {
 
 def _make_methods(specs: dict[str, BaselineSpec], seed: RandomStateLike) -> list[ComparedMethod]:
     return [
-        ComparedMethod(spec.name, spec.make(seed), spec.trains_on, machine, fits=spec.fits)
-        for machine, spec in specs.items()
+        ComparedMethod(spec.name, spec.make(seed), spec.trains_on, key, fits=spec.fits)
+        for key, spec in specs.items()
     ]
 
 
@@ -281,10 +281,10 @@ def methods_to_compare(
     if not hasattr(model, "method"):
         model.set_params(verbose=False)
         return [ComparedMethod(type(model).__name__, model), *methods]
-    others = [method for method in methods if method.machine != model.method]
+    others = [method for method in methods if method.key != model.method]
     usual = model.task.usual
     rival = estimator_class(usual)(**settings)
-    usual_method = ComparedMethod(type(rival).__name__, rival, machine=usual)
+    usual_method = ComparedMethod(type(rival).__name__, rival, key=usual)
     return [ComparedMethod(model.title, model), usual_method, *others]
 
 
@@ -293,7 +293,7 @@ def one_class_methods(seed: RandomStateLike) -> list[ComparedMethod]:
     sklearn_svm = ComparedMethod(
         "scikit-learn's OneClassSVM, defaults",
         OneClassSVM(),
-        machine="one-class",
+        key="one-class",
         settings={"nu": OneClassSVM().nu, "gamma": "scale"},
     )
     return [*_make_methods(ONE_CLASS_METHODS, seed), sklearn_svm]

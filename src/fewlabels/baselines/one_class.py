@@ -134,16 +134,6 @@ class OneClassBaseline(OutlierMixin, Baseline):
         )
         return self
 
-    @property
-    def calibration_scores_(self) -> FloatArray:
-        check_is_fitted(self)
-        return self.conformal_.scores
-
-    @property
-    def offset_(self) -> float:
-        check_is_fitted(self)
-        return self.conformal_.threshold
-
     def score_samples(self, X: MatrixLike) -> np.ndarray:
         """The method's scores: higher is more normal.
 
@@ -183,3 +173,13 @@ class OneClassBaseline(OutlierMixin, Baseline):
             Rows.
         """
         return self.conformal_.p_values(self.score_samples(X))
+
+    @property
+    def calibration_scores_(self) -> FloatArray:
+        check_is_fitted(self)
+        return self.conformal_.scores
+
+    @property
+    def offset_(self) -> float:
+        check_is_fitted(self)
+        return self.conformal_.threshold

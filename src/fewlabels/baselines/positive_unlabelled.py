@@ -98,11 +98,6 @@ class PUBaseline(ClassifierMixin, Baseline):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     @consistent
     def fit(self, X: MatrixLike, y: VectorLike) -> Self:
         """Fit the method, and cut it.
@@ -120,10 +115,10 @@ class PUBaseline(ClassifierMixin, Baseline):
         check_consistent_length(X, y)
         positive, self.classes_ = read_labels(y, self.pos_label)
         if self.prior == "estimate":
-            found = estimate_prior_of_rows(X, positive, self._seed(), self.n_jobs)
+            prior = estimate_prior_of_rows(X, positive, self._seed(), self.n_jobs)
         else:
-            found = Prior(float(self.prior))
-        self.prior_, self.prior_interval_, self.prior_quantiles_ = found
+            prior = Prior(float(self.prior))
+        self.prior_, self.prior_interval_, self.prior_quantiles_ = prior
         function, held_out = self._fit_method(estimator, X, positive)
         unlabelled = held_out[~positive]
         rounding = _ROUNDING * float(np.abs(held_out).max(initial=0.0))
@@ -146,6 +141,62 @@ class PUBaseline(ClassifierMixin, Baseline):
                 positive_scores, unlabelled_scores, quantiles, self.probability
             )
         return self
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """The method's scores above the cut; positive for the positive class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        return self._score_rows(X) - self.cut_
+
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """The positive class where the decision is above 0, else the mark of unlabelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        decision = self.decision_function(X)
+        return self.classes_[class_of(decision)]
+
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        decision = self.decision_function(X)
+        return self.curve_(decision)
+
+    def score(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+    ) -> float:
+        """ROC AUC of positive rows against all others, as of ``PUSVM``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Labels; rows of ``classes_[1]`` are positive.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        """
+        from ..metrics.default_scores import positives_auc  # which takes its time
+
+        decision = self.decision_function(X)
+        return positives_auc(y, decision, self.classes_[1], sample_weight)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def _fit_method(
         self, estimator: Any, X: RowMatrix, positive: BoolArray
@@ -172,54 +223,3 @@ class PUBaseline(ClassifierMixin, Baseline):
             ),
         )
         return function, held_out
-
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """The method's scores above the cut; positive for the positive class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows.
-        """
-        return self._score_rows(X) - self.cut_
-
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """The positive class where the decision is above 0, else the mark of unlabelled rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows.
-        """
-        decision = self.decision_function(X)
-        return self.classes_[class_of(decision)]
-
-    def score(
-        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
-    ) -> float:
-        """ROC AUC of positive rows against all others, as of ``PUSVM``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows that were not trained on.
-        y : array-like of shape (n_samples,)
-            Labels; rows of ``classes_[1]`` are positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-        """
-        from ..metrics.default_scores import positives_auc  # which takes its time
-
-        decision = self.decision_function(X)
-        return positives_auc(y, decision, self.classes_[1], sample_weight)
-
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows.
-        """
-        decision = self.decision_function(X)
-        return self.curve_(decision)

@@ -105,11 +105,78 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         self._curve = self._fit_curve(estimator, X, place)
         return self
 
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Positive for the class ``classes_[1]``, or one decision for each of several classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        return self._score_rows(X)
+
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """The class of the largest decision.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        decision = self.decision_function(X)
+        return self.classes_[class_of(decision)]
+
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Probabilities of the classes, by labelled rows held out.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        decision = self.decision_function(X)
+        return self.curve_(decision)
+
+    def score(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+    ) -> float:
+        """Accuracy on the labelled rows, as of ``S3VM``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Classes; unlabelled rows are missing or ``unlabeled``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        """
+        from ..metrics.default_scores import labelled_accuracy  # which takes its time
+
+        return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
+
     def uncalibrated(self) -> Self:
         """An unfitted copy without probabilities, which takes one fit where this takes eleven."""
         copy = clone(self)
         copy.probability = None
         return copy
+
+    @property
+    def has_curve_(self) -> bool:
+        """bool: Whether there are probabilities."""
+        return getattr(self, "_curve", None) is not None
+
+    @property
+    def curve_(self) -> Curve | ClassCurves:
+        """The ``Curve`` from decisions to probabilities."""
+        if not self.has_curve_:
+            raise ValueError(
+                "there are no probabilities, because a class has only one labelled row and it "
+                "can't be held out; label a second one."
+            )
+        curve = self._curve
+        assert curve is not None
+        return curve
 
     def _fit_method(self, estimator: E, X: RowMatrix, place: IntArray) -> E:
         """The estimator, fitted to places of classes (-1: none)."""
@@ -144,75 +211,9 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
             n_scores=n_classes if n_classes > 2 else None,
         )
         weight = np.ones(len(known))
+        curve: Curve | ClassCurves
         if n_classes > 2:
             curve = curves_of_classes(scores, place[known], weight, self.probability)
         else:
             curve = curve_of_labels(scores, place[known] == 1, weight, self.probability)
         return replace(curve, agrees=True)
-
-    @property
-    def has_curve_(self) -> bool:
-        """Whether there are probabilities."""
-        return getattr(self, "_curve", None) is not None
-
-    @property
-    def curve_(self) -> Curve | ClassCurves:
-        """The ``Curve`` from decisions to probabilities."""
-        if not self.has_curve_:
-            raise ValueError(
-                "there are no probabilities, because a class has only one labelled row and it "
-                "can't be held out; label a second one."
-            )
-        curve = self._curve
-        assert curve is not None
-        return curve
-
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Positive for the class ``classes_[1]``, or one decision for each of several classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows.
-        """
-        return self._score_rows(X)
-
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """The class of the largest decision.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows.
-        """
-        decision = self.decision_function(X)
-        return self.classes_[class_of(decision)]
-
-    def score(
-        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
-    ) -> float:
-        """Accuracy on the labelled rows, as of ``S3VM``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows that were not trained on.
-        y : array-like of shape (n_samples,)
-            Classes; unlabelled rows are missing or ``unlabeled``.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-        """
-        from ..metrics.default_scores import labelled_accuracy  # which takes its time
-
-        return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
-
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the classes, by labelled rows held out.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows.
-        """
-        decision = self.decision_function(X)
-        return self.curve_(decision)

@@ -94,9 +94,9 @@ def make_score_function(estimator: Any, X: RowMatrix) -> ScoreFunction:
     if isinstance(estimator, IsolationForest):
         return IsolationScore(_make_depth_forest(estimator))
     if isinstance(estimator, RandomForestClassifier):
-        return ForestVotes(Forest.of(estimator.estimators_, _share_of_second_class))
+        return ForestVotes(Forest.from_trees(estimator.estimators_, _share_of_second_class))
     if isinstance(estimator, ExtraTreesClassifier):
-        return ForestVotes(Forest.of(estimator.estimators_, _shares_of_classes))
+        return ForestVotes(Forest.from_trees(estimator.estimators_, _shares_of_classes))
     return EstimatorScore(estimator)
 
 
@@ -125,7 +125,7 @@ def _make_depth_forest(estimator: IsolationForest) -> Forest:
                 depth[[left, right]] = depth[at] + 1.0
         return (depth + _mean_isolation_depth(nodes.n_node_samples)) / usual
 
-    return Forest.of(estimator.estimators_, depths)
+    return Forest.from_trees(estimator.estimators_, depths)
 
 
 def _mean_isolation_depth(n: npt.ArrayLike) -> FloatArray:

@@ -68,7 +68,7 @@ class Redraw(NamedTuple):
     rng: np.random.Generator
 
     @classmethod
-    def of(cls, stream: LeftOutStream, share: float | None, seed: int) -> Self | None:
+    def for_stream(cls, stream: LeftOutStream, share: float | None, seed: int) -> Self | None:
         """Make the redraw of a stream's next update; None without a split.
 
         Versions of a stream never repeat.

@@ -15,13 +15,14 @@ from dask import delayed
 from distributed import Client, default_client
 from sklearn.base import clone
 
-from .._typing import AnyArray, FloatArray, MatrixLike
+from .._typing import AnyArray, FloatArray, MatrixLike, VectorLike
 from .._util.available import available_if
 from ..data.labels.arrays import split_missing
 from ..data.labels.positive_unlabelled import read_labels
 from ..one_class.one_class_svm import OneClassSVM
 from ..one_class.svdd import SVDD
 from ..positive_unlabelled.pusvm import PUSVM
+from ..rows.source import RowSource, ShardedSource
 from ..semi_supervised import reading
 from ..semi_supervised.s3vm import S3VM
 from .reading import Collection, code_labels, get_labels, is_collection, mark_positive
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ..base.kernel_estimator import KernelEstimator
 
     class LocalModel(KernelEstimator):
-        """What the local class of a model on a cluster has, perhaps."""
+        """Attributes that the local class of a model on a cluster may have."""
 
         n_jobs: int | None
         classes_: AnyArray
@@ -53,13 +54,58 @@ class OnCluster(LocalModel):
     client: Client | None
     local: ClassVar[type]
 
+    @available_if(lambda model: hasattr(model.local, "score_samples"))
+    def score_samples(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
+        """As the local model's; of a collection a collection, which is lazy."""
+        if is_collection(X):
+            return self._map_rows("score_samples", X, float, options)
+        return super().score_samples(X, *more, **options)
+
+    def decision_function(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
+        """As the local model's; of a collection a collection, which is lazy."""
+        if is_collection(X):
+            return self._map_rows("decision_function", X, float, options)
+        return super().decision_function(X, *more, **options)
+
+    def predict(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
+        """As the local model's; of a collection a collection, which is lazy."""
+        if is_collection(X):
+            classes = getattr(self, "classes_", np.empty(0, np.intp))
+            return self._map_rows("predict", X, classes.dtype, options)
+        return super().predict(X, *more, **options)
+
+    @available_if(lambda model: hasattr(model.local, "p_values"))
+    def p_values(self, X: MatrixLike | Collection, smoothed: bool = False, **options: Any) -> Any:
+        """As the local model's; of a collection a collection, which is lazy."""
+        if is_collection(X):
+            self._get_conformal()  # or says why not
+            return self._map_rows("p_values", X, float, {"smoothed": smoothed, **options})
+        return super().p_values(X, smoothed, **options)
+
+    def to_local(self) -> Any:
+        """The model without its cluster: one to keep, save and export as any other.
+
+        Returns
+        -------
+        estimator
+            Of the local class, fitted if this one is.
+        """
+        values = self.get_params(deep=False)
+        del values["client"]
+        local = self.local(**values)
+        if self.__sklearn_is_fitted__():
+            state = self.__getstate__()
+            del state["client"]
+            local.__setstate__(state)
+        return local
+
     def _source(
         self,
-        X: Collection,
-        sample_weight: Collection | None = None,
+        X: MatrixLike | ShardedSource | Collection,
+        sample_weight: VectorLike | Collection | None = None,
         *,
-        y: Collection | None = None,
-        anomalies: object = None,
+        y: VectorLike | Collection | None = None,
+        anomalies: VectorLike | None = None,
     ) -> ClusterSource:
         """The ``ClusterSource`` of collections, which a fit releases."""
         client = default_client() if self.client is None else self.client
@@ -80,25 +126,8 @@ class OnCluster(LocalModel):
             self.feature_names_in_ = np.array(source.names, dtype=object)
         return source
 
-    def to_local(self) -> Any:
-        """The model without its cluster: one to keep, save and export as any other.
-
-        Returns
-        -------
-        estimator
-            Of the local class, fitted if this one is.
-        """
-        values = self.get_params(deep=False)
-        del values["client"]
-        local = self.local(**values)
-        if self.__sklearn_is_fitted__():
-            state = self.__getstate__()
-            del state["client"]
-            local.__setstate__(state)
-        return local
-
     def _scorer(self) -> Any:
-        """What tasks evaluate: they share a worker's threads."""
+        """Return the object that tasks evaluate: they share a worker's threads."""
         local = self.to_local()
         return local.set_params(n_jobs=1) if local.n_jobs is None else local
 
@@ -120,34 +149,6 @@ class OnCluster(LocalModel):
         several = method == "decision_function" and len(getattr(self, "classes_", ())) > 2
         columns = self.classes_ if several else None
         return map_rows(self._scorer(), method, X, dtype, columns, **options)
-
-    def decision_function(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
-        """As the local model's; of a collection a collection, which is lazy."""
-        if is_collection(X):
-            return self._map_rows("decision_function", X, float, options)
-        return super().decision_function(X, *more, **options)
-
-    def predict(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
-        """As the local model's; of a collection a collection, which is lazy."""
-        if is_collection(X):
-            classes = getattr(self, "classes_", np.empty(0, np.intp))
-            return self._map_rows("predict", X, classes.dtype, options)
-        return super().predict(X, *more, **options)
-
-    @available_if(lambda model: hasattr(model.local, "score_samples"))
-    def score_samples(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
-        """As the local model's; of a collection a collection, which is lazy."""
-        if is_collection(X):
-            return self._map_rows("score_samples", X, float, options)
-        return super().score_samples(X, *more, **options)
-
-    @available_if(lambda model: hasattr(model.local, "p_values"))
-    def p_values(self, X: MatrixLike | Collection, smoothed: bool = False, **options: Any) -> Any:
-        """As the local model's; of a collection a collection, which is lazy."""
-        if is_collection(X):
-            self._get_conformal()  # or says why not
-            return self._map_rows("p_values", X, float, {"smoothed": smoothed, **options})
-        return super().p_values(X, smoothed, **options)
 
 
 @dataclass(eq=False, repr=False)
@@ -232,7 +233,8 @@ class DaskPUSVM(OnCluster, PUSVM):
 
     client: Any = None
 
-    def _mark_positive(self, source: ClusterSource, y: Collection) -> AnyArray:
+    def _mark_positive(self, source: ShardedSource, y: VectorLike) -> AnyArray:
+        assert isinstance(source, ClusterSource)  # which has the labels
         values = source.labels()
         _, classes = read_labels(values, self.pos_label)
         source.mark(partial(mark_positive, label=classes[1]))
@@ -265,7 +267,8 @@ class DaskS3VM(OnCluster, S3VM):
     kernel: str = "linear"
     client: Any = None
 
-    def _read_labels(self, rows: ClusterSource, y: Collection) -> tuple[FloatArray, AnyArray]:
+    def _read_labels(self, rows: RowSource, y: VectorLike) -> tuple[FloatArray, AnyArray]:
+        assert isinstance(rows, ClusterSource)  # which has the labels
         values = rows.labels()
         codes, classes = reading.read_labels(values, self.unlabeled)
         values, missing = split_missing(values)

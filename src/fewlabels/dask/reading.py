@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array
 from .._typing import AnyArray, FloatArray, RowMatrix
 from ..data.labels.arrays import distinct_values, find_distinct, split_missing
 from ..one_class.svdd import SVDD
-from ..rows.mapped import MappedFiles, held
+from ..rows.mapped import MappedFiles, copy_mapped
 from ..rows.shards import Shard
 from ..rows.validation import check_rows
 
@@ -149,7 +149,7 @@ def read_piece(X: Any, y: Any, weight: Any) -> Piece:
         )
     files = MappedFiles(X)
     with files.checked():
-        X = held(X)  # as others may write into its file later
+        X = copy_mapped(X)  # as others may write into its file later
     reader, n = SVDD(), X.shape[0]
     if n:
         try:

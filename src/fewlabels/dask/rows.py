@@ -14,7 +14,7 @@ from .._typing import FloatArray, IntArray
 from ..kernels.operators import Columns
 from ..problem import Penalty
 from ..rows.spec import ProblemSpec
-from ..solvers.engine.messages import Accuracy, BlockUpdate, Ranked, RunState, WorkingSet
+from ..solvers.engine.messages import Accuracy, BlockUpdate, LowestRows, RunState, WorkingSet
 from ..solvers.engine.partition import Partition, is_config_message, is_read_only
 from ..solvers.engine.rows import Rows
 from .holder import Message, MessageBatch, method_name, used_variables
@@ -148,7 +148,10 @@ class ClusterRows(Rows):
         self._cached = {"state": RunState.combined(answers[1])}
         if self._count is not None:
             ups, downs, none = zip(*answers[2], strict=True)
-            up, down = Ranked.combined(ups, self._count), Ranked.combined(downs, self._count)
+            up, down = (
+                LowestRows.combined(ups, self._count),
+                LowestRows.combined(downs, self._count),
+            )
             self._cached["propose"] = up.ids, down.ids, none[0]
         if unknown:
             self.sample = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from operator import methodcaller
@@ -135,13 +135,13 @@ class ClusterSource(ShardedSource):
         return max(1, min(self.client.nthreads().values()))
 
     @property
-    def shards(self) -> list[Slot]:
-        return self.slots
+    def n(self) -> int:
+        return sum(slot.n for slot in self.slots)
 
     def call_all(self, question: Callable[[Shard], T]) -> list[T]:  # packed once for all
         return self._call_holders([methodcaller("call", question)] * len(self.slots))
 
-    def call_each(self, questions: Sequence[Callable[[Shard], T]]) -> list[T]:
+    def call_each(self, questions: Iterable[Callable[[Shard], T]]) -> list[T]:
         return self._call_holders([methodcaller("call", question) for question in questions])
 
     def leave_out(self, mask: BoolArray) -> None:
@@ -183,7 +183,7 @@ class ClusterSource(ShardedSource):
                 return [answers[k] for k in messages]
 
     def call_once(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
-        """The same once: ``LostError`` where a worker has died."""
+        """Call all workers once; ``LostError`` where a worker has died."""
         answers: dict = {}
         self._send(level, messages, answers)
         return [answers[k] for k in messages]
@@ -218,7 +218,7 @@ class ClusterSource(ShardedSource):
             raise WorkerLostError(lost)
 
     def spent(self) -> dict[str, float]:
-        """What messages have cost since the last call: of a round, where it is queried in each."""
+        """Return the cost of messages since the last call: of a round, if called in each."""
         found = {
             "bytes": self._bytes,
             "round_trips": self._trips,
@@ -238,7 +238,7 @@ class ClusterSource(ShardedSource):
     def _reply(
         self, k: int, level: int | None, blob: bytes, call: ActorFuture | None
     ) -> bytes | None:
-        """What was answered, asked again where only a message was lost; None if none comes."""
+        """Return the answer, asking again where only a message was lost; None if none comes."""
         slot = self.slots[k]
         for _ in range(_MAX_REPEATS):
             while call is not None:

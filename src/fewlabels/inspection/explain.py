@@ -167,7 +167,7 @@ def explain(
     for place in () if places is None else np.unique(places):
         at = np.flatnonzero(places == place)
         some = rows.iloc[at] if isinstance(rows, pd.DataFrame) else rows[at]
-        one = function.of(place) if hasattr(function, "of") else function
+        one = function.class_function(place) if hasattr(function, "class_function") else function
         decide = _decision_of_class(model, place)
         found.append((at, game.values(one, decide, some, background)))
     n = rows.shape[0]

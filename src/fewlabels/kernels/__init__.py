@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from .._typing import FloatArray, RowMatrix
 from .base import FeatureKernel, FormedKernel, Kernel, Map, MappedKernel
@@ -51,6 +51,7 @@ __all__ = [
     "FormedKernel",
     "Isolation",
     "Kernel",
+    "KernelLike",
     "Linear",
     "Manifold",
     "Map",
@@ -63,6 +64,7 @@ __all__ = [
     "center_of",
     "centered",
     "kind_of",
+    "learns_labels",
     "make_kernel",
 ]
 
@@ -97,6 +99,11 @@ def kind_of(kernel: KernelLike) -> KernelChoice:
     return kind if issubclass(kind, Kernel) else kind()
 
 
+def learns_labels(kind: KernelChoice) -> TypeGuard[Trees]:
+    """Return whether a kernel is made of labelled rows."""
+    return kind.learns == "labels"
+
+
 def make_kernel(
     kernel: KernelLike,
     gamma: float = 1.0,
@@ -121,7 +128,7 @@ def make_kernel(
     if isinstance(kind, type):
         return _make_named(kind, float(gamma), int(degree), float(coef0))
     assert X is not None
-    return cast(Isolation | Manifold, kind).over(
+    return cast(Isolation | Manifold, kind).with_rows(
         X, weight, gamma=gamma, degree=degree, coef0=coef0, random_state=seed
     )
 
@@ -129,4 +136,4 @@ def make_kernel(
 @lru_cache(64)
 def _make_named(kind: type[Kernel], gamma: float, degree: int, coef0: float) -> Kernel:
     """Return a kernel by its numbers, cached: a fit needs it several times."""
-    return kind.of(gamma=gamma, degree=degree, coef0=coef0)
+    return kind.from_parameters(gamma=gamma, degree=degree, coef0=coef0)

@@ -91,19 +91,8 @@ class Kernel(ABC):
     #: The rule of exact explanations: "columns" or "gaussian"; None where orders are sampled.
     explanation: ClassVar[str | None] = None
 
-    @property
-    def plain(self) -> Kernel:
-        """The kernel whose span functions are in."""
-        return self
-
-    def expand(
-        self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
-    ) -> tuple[RowMatrix, FloatArray]:
-        """Return rows and coefficients (in the last axis) of functions in the ``plain`` kernel."""
-        return X, coef
-
     @classmethod
-    def of(cls, **parameters: Any) -> Kernel:
+    def from_parameters(cls, **parameters: Any) -> Kernel:
         """Return the kernel with the ``parameters`` that it takes."""
         return cls(**{name: parameters[name] for name in cls.takes})
 
@@ -118,6 +107,17 @@ class Kernel(ABC):
     def graph_check(self, graph: GraphWriter, x: str) -> None:
         """Refuse the rows of an ONNX graph that ``check_powers`` refuses."""
         return None
+
+    @property
+    def plain(self) -> Kernel:
+        """The kernel whose span functions are in."""
+        return self
+
+    def expand(
+        self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
+    ) -> tuple[RowMatrix, FloatArray]:
+        """Return rows and coefficients (in the last axis) of functions in the ``plain`` kernel."""
+        return X, coef
 
 
 def distinct_kernels(function: HasKernels) -> list[Kernel]:
@@ -145,23 +145,21 @@ class MappedKernel(Kernel):
     def factor(self) -> float:
         """The factor that prepared rows are multiplied by."""
 
-    @classmethod
-    def compiled_map(cls) -> int:
-        """Return the number of the map in compiled code."""
-        if cls.map not in set(Map):
-            raise ValueError(
-                f"{cls.__name__}.map is {cls.map!r}, which isn't compiled; choose one of "
-                f"{', '.join(map(str, Map.__members__))}, or add it to the core."
-            )
-        return int(cls.map)
+    @abstractmethod
+    def mapped(self, xp: Any, z: AnyArray) -> AnyArray:
+        """Return the map of z, for an array of NumPy or of another library ``xp``."""
+
+    @abstractmethod
+    def rounding(self, largest_norm: float, row_length: int) -> tuple[float, bool]:
+        """Return the error of a kernel value in units of the last place, and if float32 will do.
+
+        From the largest squared norm of a row (around the centre, for a kernel of distances) and
+        the most entries of a row.
+        """
 
     def graph_mapped(self, graph: GraphWriter, z: str) -> str:
         """Return the map of z as nodes of an ONNX graph."""
         raise NotImplementedError
-
-    @abstractmethod
-    def mapped(self, xp: Any, z: AnyArray) -> AnyArray:
-        """Return the map of z, for an array of NumPy or of another library ``xp``."""
 
     def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         """Return the matrix of values, dense float64, shape (len(X), len(Z))."""
@@ -173,13 +171,15 @@ class MappedKernel(Kernel):
             z = self.factor**2 * (inner.toarray() if is_sparse(inner) else inner) + self.coef0
         return self.mapped(np, z)
 
-    @abstractmethod
-    def rounding(self, largest_norm: float, row_length: int) -> tuple[float, bool]:
-        """Return the error of a kernel value in units of the last place, and if float32 will do.
-
-        From the largest squared norm of a row (around the centre, for a kernel of distances) and
-        the most entries of a row.
-        """
+    @classmethod
+    def compiled_map(cls) -> int:
+        """Return the number of the map in compiled code."""
+        if cls.map not in set(Map):
+            raise ValueError(
+                f"{cls.__name__}.map is {cls.map!r}, which isn't compiled; choose one of "
+                f"{', '.join(map(str, Map.__members__))}, or add it to the core."
+            )
+        return int(cls.map)
 
 
 def is_mapped(kernel: Kernel) -> TypeGuard[MappedKernel]:
@@ -198,6 +198,9 @@ class FeatureKernel(Kernel):
     is_inner_product = True
     has_features: ClassVar[bool] = True
 
+    def diagonal(self, X: RowMatrix) -> FloatArray:
+        return squared_norms(self.features(X))
+
     @abstractmethod
     def features(self, X: RowMatrix, n_jobs: int = 1) -> RowMatrix:
         """Return g of every row, an array or CSR array of shape (len(X), n_features)."""
@@ -210,9 +213,6 @@ class FeatureKernel(Kernel):
         """Return the matrix of values, dense float64, shape (len(X), len(Z))."""
         found = self.features(X) @ self.features(Z).T
         return found.toarray() if is_sparse(found) else np.asarray(found)
-
-    def diagonal(self, X: RowMatrix) -> FloatArray:
-        return squared_norms(self.features(X))
 
     def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
         """Return the functions ``sum_j coef_j K(x_j, .)`` as weights, shape (..., n_features)."""
@@ -228,6 +228,12 @@ class FeatureKernel(Kernel):
 class FormedKernel(Kernel):
     """A kernel whose values are formed block by block, by a function of two arrays of rows."""
 
+    def diagonal(self, X: RowMatrix) -> FloatArray:
+        blocks = (X[i : i + 64] for i in range(0, X.shape[0], 64))
+        values = (self.values(rows, rows) for rows in blocks)
+        parts = [v.diagonal() if is_sparse(v) else np.diagonal(v) for v in values]
+        return np.concatenate(parts).astype(float)
+
     @abstractmethod
     def values(self, X: RowMatrix, Z: RowMatrix) -> RowMatrix:
         """Return the matrix of values, shape (len(X), len(Z)), dense or sparse."""
@@ -239,9 +245,3 @@ class FormedKernel(Kernel):
         """
         values = self.values(X, Z)
         return np.log(values.toarray() if is_sparse(values) else values)
-
-    def diagonal(self, X: RowMatrix) -> FloatArray:
-        blocks = (X[i : i + 64] for i in range(0, X.shape[0], 64))
-        values = (self.values(rows, rows) for rows in blocks)
-        parts = [v.diagonal() if is_sparse(v) else np.diagonal(v) for v in values]
-        return np.concatenate(parts).astype(float)

@@ -46,7 +46,7 @@ class Forest:
     depth: int
 
     @classmethod
-    def of(cls, trees: Sequence[Any], value: Callable[[Any], FloatArray]) -> Forest:
+    def from_trees(cls, trees: Sequence[Any], value: Callable[[Any], FloatArray]) -> Forest:
         """Return the forest of scikit-learn's trees, with ``value(tree)`` of their nodes."""
         sizes = [tree.tree_.node_count for tree in trees]
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)

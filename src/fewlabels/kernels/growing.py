@@ -145,7 +145,7 @@ def _grow_with_scikit_learn(
         rows_of = grown.estimators_samples_ if drawn else [np.arange(X.shape[0])] * n_trees
         return np.stack([np.bincount(rows, minlength=X.shape[0]) for rows in rows_of])
 
-    forest = Forest.of(grown.estimators_, lambda nodes: np.zeros(nodes.node_count))
+    forest = Forest.from_trees(grown.estimators_, lambda nodes: np.zeros(nodes.node_count))
     return GrownForest(forest, times)
 
 

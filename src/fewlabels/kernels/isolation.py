@@ -60,6 +60,40 @@ class Cells(FeatureKernel):
     def __deepcopy__(self, memo: dict[int, object]) -> Cells:
         return self
 
+    def diagonal(self, X: RowMatrix) -> FloatArray:
+        return np.ones(X.shape[0])
+
+    def features(self, X: RowMatrix, n_jobs: int = 1) -> sp.csr_array:
+        """Return the cells of each row, as a sparse row of norm 1: shape (len(X), n_cells)."""
+        nearest = self.find_nearest(X, n_jobs)
+        n, n_draws = nearest.shape
+        columns = nearest + self.number_first_cells()
+        entries = np.full(columns.size, n_draws**-0.5), columns.ravel()
+        ends = np.arange(0, columns.size + 1, n_draws)
+        return sp.csr_array((*entries, ends), shape=(n, self.n_cells))
+
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
+        n_draws = len(self.draws)
+        common = (self.features(X) @ self.features(Z).T).toarray()
+        return np.rint(common * n_draws) / n_draws  # whole numbers of draws
+
+    def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
+        """Return the functions ``sum_j coef_j K(x_j, .)`` as sums over cells: (..., n_cells)."""
+        return np.ascontiguousarray((self.features(X).T @ np.asarray(coef, dtype=float).T).T)
+
+    def sums(self, X: RowMatrix, weights: FloatArray, n_jobs: int = 1) -> FloatArray:
+        """Return values of such functions at rows, shape (len(X), ...)."""
+        weights = np.asarray(weights) * len(self.draws) ** -0.5
+        out = np.empty((X.shape[0], *weights.shape[:-1]))
+        step = max(
+            1, _DIFFERENCES_AT_A_TIME // (len(self.draws) * max(1, weights.size // self.n_cells))
+        )
+        for first in range(0, X.shape[0], step):
+            part = slice(first, first + step)
+            cells = self.find_nearest(X[part], n_jobs) + self.number_first_cells()
+            out[part] = weights[..., cells].sum(axis=-1).T
+        return out
+
     @property
     def n_cells(self) -> int:
         """Cells in all draws."""
@@ -145,44 +179,10 @@ class Cells(FeatureKernel):
         # Distances that have overflowed are infinite: then the first near centre counts.
         return np.where(is_nearest.any(axis=1), is_nearest.argmax(axis=1), near.argmax(axis=1))
 
-    def features(self, X: RowMatrix, n_jobs: int = 1) -> sp.csr_array:
-        """Return the cells of each row, as a sparse row of norm 1: shape (len(X), n_cells)."""
-        nearest = self.find_nearest(X, n_jobs)
-        n, n_draws = nearest.shape
-        columns = nearest + self.number_first_cells()
-        entries = np.full(columns.size, n_draws**-0.5), columns.ravel()
-        ends = np.arange(0, columns.size + 1, n_draws)
-        return sp.csr_array((*entries, ends), shape=(n, self.n_cells))
-
     def number_first_cells(self) -> IntArray:
         """Return the number of the first cell of each draw."""
         n_draws, n_points = self.draws.shape
         return np.arange(n_draws) * n_points
-
-    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
-        n_draws = len(self.draws)
-        common = (self.features(X) @ self.features(Z).T).toarray()
-        return np.rint(common * n_draws) / n_draws  # whole numbers of draws
-
-    def diagonal(self, X: RowMatrix) -> FloatArray:
-        return np.ones(X.shape[0])
-
-    def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
-        """Return the functions ``sum_j coef_j K(x_j, .)`` as sums over cells: (..., n_cells)."""
-        return np.ascontiguousarray((self.features(X).T @ np.asarray(coef, dtype=float).T).T)
-
-    def sums(self, X: RowMatrix, weights: FloatArray, n_jobs: int = 1) -> FloatArray:
-        """Return values of such functions at rows, shape (len(X), ...)."""
-        weights = np.asarray(weights) * len(self.draws) ** -0.5
-        out = np.empty((X.shape[0], *weights.shape[:-1]))
-        step = max(
-            1, _DIFFERENCES_AT_A_TIME // (len(self.draws) * max(1, weights.size // self.n_cells))
-        )
-        for first in range(0, X.shape[0], step):
-            part = slice(first, first + step)
-            cells = self.find_nearest(X[part], n_jobs) + self.number_first_cells()
-            out[part] = weights[..., cells].sum(axis=-1).T
-        return out
 
 
 @dataclass(repr=False)
@@ -237,7 +237,7 @@ class Isolation(BaseEstimator):
     is_similarity: ClassVar = False
     learns: ClassVar = "rows"
 
-    def over(
+    def with_rows(
         self,
         X: MatrixLike,
         sample_weight: VectorLike | None = None,

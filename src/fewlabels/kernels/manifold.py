@@ -71,18 +71,40 @@ class Deformed(FormedKernel):
     onnx_form: ClassVar = "graph"
 
     @property
+    def has_features(self) -> bool:  # type: ignore[override]  # computed, where the base has a constant
+        return self.is_low_rank
+
+    @property
     def weights_of_sum(self) -> tuple[float, float] | None:  # type: ignore[override]  # computed, where the base has a constant
         """Weights of the base kernel and of the features; None for features alone."""
         return None if self.is_low_rank else (self.scale, -1.0)
 
-    @property
-    def has_features(self) -> bool:  # type: ignore[override]  # computed, where the base has a constant
-        return self.is_low_rank
+    def diagonal(self, X: RowMatrix) -> FloatArray:
+        features = self.features(X)
+        inner = np.einsum("ij,ij->i", features, features)
+        return inner if self.is_low_rank else self.scale * self.base.diagonal(X) - inner
 
     @property
     def plain(self) -> MappedKernel:
         """The base kernel, under which functions have more rows, or others."""
         return self.base
+
+    def expand(
+        self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
+    ) -> tuple[RowMatrix, FloatArray]:
+        """Return rows and coefficients (in the last axis) of functions under the base kernel."""
+        coef = np.asarray(coef, dtype=float)
+        own = self.on_points(X, coef) if on_points is None else on_points
+        if self.is_low_rank:
+            return self.points, own
+        stack = sp.vstack if sp.issparse(X) else np.concatenate
+        rows = stack([X, self.points])
+        coef = np.concatenate([self.scale * coef, own], axis=-1)
+        return sp.csr_array(rows) if sp.issparse(rows) else rows, coef
+
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
+        inner = self.features(X) @ self.features(Z).T
+        return inner if self.is_low_rank else self.scale * self.base.values(X, Z) - inner
 
     def __deepcopy__(self, memo: dict[int, object]) -> Deformed:
         return self
@@ -104,32 +126,10 @@ class Deformed(FormedKernel):
         out *= np.sqrt(self.scale)
         return out
 
-    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
-        inner = self.features(X) @ self.features(Z).T
-        return inner if self.is_low_rank else self.scale * self.base.values(X, Z) - inner
-
-    def diagonal(self, X: RowMatrix) -> FloatArray:
-        features = self.features(X)
-        inner = np.einsum("ij,ij->i", features, features)
-        return inner if self.is_low_rank else self.scale * self.base.diagonal(X) - inner
-
     def on_points(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
         """Return the coefficients of K at the points, for ``sum_j coef_j k(x_j, .)``."""
         inner = np.sqrt(self.scale) * ((coef @ self.features(X)) @ self.factor.T)
         return inner if self.is_low_rank else -inner
-
-    def expand(
-        self, X: RowMatrix, coef: FloatArray, on_points: FloatArray | None = None
-    ) -> tuple[RowMatrix, FloatArray]:
-        """Return rows and coefficients (in the last axis) of functions under the base kernel."""
-        coef = np.asarray(coef, dtype=float)
-        own = self.on_points(X, coef) if on_points is None else on_points
-        if self.is_low_rank:
-            return self.points, own
-        stack = sp.vstack if sp.issparse(X) else np.concatenate
-        rows = stack([X, self.points])
-        coef = np.concatenate([self.scale * coef, own], axis=-1)
-        return sp.csr_array(rows) if sp.issparse(rows) else rows, coef
 
 
 @dataclass(repr=False)
@@ -216,7 +216,7 @@ class Manifold(BaseEstimator):
             _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
         )
 
-    def over(
+    def with_rows(
         self,
         X: MatrixLike,
         sample_weight: VectorLike | None = None,
@@ -248,7 +248,7 @@ class Manifold(BaseEstimator):
             (``r=0``, or one row).
         """
         self._check()
-        base: Any = _BASES[self.base].of(
+        base: Any = _BASES[self.base].from_parameters(
             gamma=float(gamma), degree=int(degree), coef0=float(coef0)
         )
         if not base.is_inner_product:

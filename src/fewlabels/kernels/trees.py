@@ -54,6 +54,14 @@ class SharedLeaves(FormedKernel):
 
     onnx_form: ClassVar = "leaves"
 
+    def diagonal(self, X: RowMatrix) -> FloatArray:
+        return np.ones(X.shape[0])
+
+    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
+        a, b = (self.forest.codes(self.forest.leaves(rows)) for rows in (X, Z))
+        common = compute_leaf_similarity(a, b)
+        return (1.0 - self.share) * self.base.values(X, Z) + self.share * common
+
     def __deepcopy__(self, memo: dict[int, object]) -> SharedLeaves:
         return self
 
@@ -64,11 +72,6 @@ class SharedLeaves(FormedKernel):
         entries = np.full(leaves.size, n_trees**-0.5), leaves.ravel()
         ends = np.arange(0, leaves.size + 1, n_trees)
         return sp.csr_array((*entries, ends), shape=(n, len(self.forest.value)))
-
-    def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
-        a, b = (self.forest.codes(self.forest.leaves(rows)) for rows in (X, Z))
-        common = compute_leaf_similarity(a, b)
-        return (1.0 - self.share) * self.base.values(X, Z) + self.share * common
 
     def weights(self, X: RowMatrix, coef: FloatArray) -> FloatArray:
         """Return what each leaf adds to the sum of ``coef`` times the kernel's values at rows X.
@@ -104,9 +107,6 @@ class SharedLeaves(FormedKernel):
         found = np.zeros((X.shape[0], *weights.shape[:-1]))
         add_leaf_sums(self.forest.leaves(X), weights, found)
         return found
-
-    def diagonal(self, X: RowMatrix) -> FloatArray:
-        return np.ones(X.shape[0])
 
 
 @dataclass(repr=False)
@@ -169,7 +169,7 @@ class Trees(BaseEstimator):
     is_similarity: ClassVar = True  # the Gaussian kernel is, whose width follows from distances
     learns: ClassVar = "labels"
 
-    def over(
+    def with_rows(
         self, X: RowMatrix, positive: VectorLike, *, gamma: float = 1.0, random_state: int = 0
     ) -> SharedLeaves:
         """Return the kernel of a forest grown on rows, as a model's ``fit`` does.

@@ -72,7 +72,7 @@ class SessionRows:
             _read_labels(self.table.column(target), target, source) if has_target else None
         )
         self.shown = [name for name in self.table.column_names if name != target]
-        self.keys = RowKeys(without=target).of(self.table)
+        self.keys = RowKeys(without=target).make_keys(self.table)
         self.fingerprint = fingerprint(self.keys)
         pictures = [] if sidecar_names else self._find_picture_columns()
         try:

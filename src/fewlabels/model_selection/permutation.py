@@ -58,7 +58,7 @@ class PermutationTest(NamedTuple):
     up_to: float | None = None
 
     @property
-    def found(self) -> bool:
+    def beats_chance(self) -> bool:
         """Return whether the model beats chance."""
         return self.outcome == SIGNAL
 

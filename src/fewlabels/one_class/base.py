@@ -20,7 +20,6 @@ from .._util.warn import warn
 from ..base.kernel_estimator import KernelEstimator
 from ..base.locking import consistent, exclusive, fitting, lock_of
 from ..base.solution import OneClassSolution, RowStream, Solution
-from ..base.status import Callback
 from ..base.stream import ConvexStream
 from ..calibration.conformal import Conformal, row_numbers_of
 from ..calibration.left_out_scores import (
@@ -43,6 +42,7 @@ from ..rows.source import RowSource
 from ..rows.spec import SolvedProblem
 from ..rows.validation import check_weight, is_out_of_core, load_rows
 from ..solvers import Result
+from ..solvers.run import Callback
 from .left_out import FitPredict
 from .problem import OneClassFormulation
 from .rows_outside import SHARE_OUTSIDE, measure_share_outside, warn_of_rows_outside
@@ -73,13 +73,6 @@ class OneClassEstimator(FitPredict, KernelEstimator):
     _held_out_share = None
     # The seed and the count of the numbers that break ties.
     _tie_state = None
-
-    @property
-    def cost_name(self) -> str:
-        """The parameter that sets the cost of leaving a row outside."""
-        return "C"
-
-    # -- fitting -------------------------------------------------------------------------------
 
     @fitting
     def fit(
@@ -115,205 +108,57 @@ class OneClassEstimator(FitPredict, KernelEstimator):
             self._fit_source(rows, callback)
         return self
 
-    def _fit_source(self, rows: RowSource, callback: Callback | None) -> None:
-        """Fit to the rows of a ``RowSource``, some of which may be held out to calibrate."""
-        rate, calibration, n = self.target_fpr, self.calibration, rows.shape[0]
-        if rate is not None and calibration == "leave-one-out":
-            if rows.is_matrix:
-                raise ValueError(
-                    "calibration='leave-one-out' needs rows, and kernel='precomputed' has none; "
-                    "pass calibration='split', or rows and a kernel or a callable."
-                )
-            self._refuse_graph("target_fpr")
-        must_split = self._learns_kernel or not rows.is_updatable
-        if rate is None or not is_split(calibration, must_split, n):
-            self._fit_rows(rows, callback)
-            if rate is None:
-                return
-            if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
-                self._calibrate_or_reset()
-                return
-        drawn = draw_held_out(n, rate, self._seed(), rows.anomalies)
-        rest, held = rows.split(drawn)
-        self._fit_rows(rest, callback)
-        if held is not None:
-            score = self.function_(held[0], n_jobs=self.n_jobs, **held[1])
-            self._calibrate(self._solution_now.comparable(score), rows=np.flatnonzero(drawn))
-        self._calibrate_or_reset()
+    # -- updates ---------------------------------------------------------------------------------
 
-    def _refuse_graph(self, what: str) -> None:
-        if self._learns_kernel:
-            raise ValueError(
-                f"{what}: leave-one-out scores don't give valid false alarm rates with a kernel "
-                "that depends on all rows; fit with target_fpr and calibration='split' (or "
-                "'auto')."
-            )
-
-    def _calibrate_or_reset(self) -> None:
-        """Calibrate the model; refused or interrupted, it is not fitted."""
-        with self._discard_on_error(interrupted=True):
-            self._get_conformal()
-
-    def _store_result(
+    @fitting
+    def partial_fit(
         self,
-        rows: RowSource,
-        formulation: OneClassFormulation,
-        solved: SolvedProblem,
-        shift: FloatArray | None,
-        tol: float,
-    ) -> None:
-        """Store the solution, and the rows if that is possible; warn where it is rough."""
-        held_out, problem = rows.held_out, solved.problem
-        result, unit = solved.result, formulation.unit(rows.mass)
-        solution = self._solution(solved.X, solved.numbers, problem, result, shift, unit)
-        stream = None
-        if rows.is_updatable:
-            in_memory = cast(MemorySource, rows)
-            held = RowStore(in_memory.everything, **in_memory.marks)
-            kernel = solution.function.kernel
-            start = in_memory.scatter(result.a), result.multiplier
-            so_far = {"n_steps": solution.n_iter, "history": solution.history}
-            stream = ConvexStream(formulation, kernel, held, start, shift=shift, **so_far)
-        self._attach_stream(stream)
-        self._store_solution(solution)
-        if solution.rate is None and not solution.is_point:  # which the fit warns of
-            share = measure_share_outside(rows, formulation, solved, solution.function.rounding)
-            self._fitted_values.store(SHARE_OUTSIDE, self._version, share)
-        if rows.backend is not None:
-            self._backend = rows.backend
-        if held_out is not None:
-            normal = slice(None) if rows.anomalies is None else ~rows.anomalies
-            self._held_out_share = float(held_out.mask[normal].mean())
-        self._warn_about_result(result, tol, solution)
+        X: MatrixLike,
+        y: object = None,
+        sample_weight: VectorLike | None = None,
+        anomalies: VectorLike | None = None,
+    ) -> Self:
+        """Add rows and follow the solution: what ``fit`` on all rows would give.
 
-    def _attach_stream(self, stream: RowStream | None) -> None:
-        super()._attach_stream(stream)
-        self._held_out_share = self._tie_state = None
+        The first call on a new model is ``fit``. ``gamma_`` stays what it is.
 
-    def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
-        """Warn about the solution."""
-        self._report_status(result, tol, solution.duality_gap)
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            New rows. They become the last training rows.
+        y : ignored
+            For compatibility.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+        anomalies : array-like of bool of shape (n_samples,), default=None
+            Mask of confirmed anomalies among the new rows.
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y, sample_weight, anomalies=anomalies)
+        return self._add(X, None, sample_weight, anomalies)
 
-    def _describe_solution(self) -> Solution:
-        stream = cast(ConvexStream, self._stream)
-        problem, result = stream.solution()
-        rows, numbers = stream.rows.rows(stream.on_path), stream.rows.numbers(stream.on_path)
-        unit = stream.formulation.unit(stream.mass)
-        return self._solution(rows, numbers, problem, result, stream.shift, unit)
+    @available_if(attrgetter("takes_anomalies"))
+    @exclusive
+    def relabel(self, indices: npt.ArrayLike, anomaly: npt.ArrayLike = True) -> Self:
+        """Mark training rows as confirmed anomalies, or as normal rows: as ``fit`` would have.
 
-    # -- calibration ---------------------------------------------------------------------------
+        Parameters
+        ----------
+        indices : int, array-like of int, or mask of shape (n_samples,)
+            Training rows.
+        anomaly : bool or array-like of bool of shape (n_indices,), default=True
+            True for confirmed anomalies, False for normal rows.
+        """
+        stream = cast(ConvexStream, self._ready_stream())
+        chosen = read_indices(indices, len(stream))
+        marks = read_marks(anomaly, len(chosen))
+        redraw, after = self._make_redraw(), stream.marks.mask[stream.rows.alive]
+        after[chosen] = marks
+        options = {} if redraw is None else {"switching": redraw.after(after)}
+        change = partial(stream.relabel, chosen, marks, **options)
+        return self._run_update("relabel", stream, self.max_steps, change)
 
-    def _get_conformal(self) -> Conformal:
-        """The model's ``Conformal``. What it takes is computed now, if need be."""
-        with lock_of(self):
-            found = self._fitted_values.peek("conformal", self._version)
-            if found is None:
-                # This may begin the path of the rows: then the solution is another one.
-                found = self._calibrate(*self._scores_to_calibrate())
-        return found
-
-    def _calibrate(
-        self, scores: FloatArray, keys: AnyArray | None = None, rows: IntArray | None = None
-    ) -> Conformal:
-        """Store the ``Conformal`` of scores of rows, with ``keys`` if they are trained on."""
-        order = np.argsort(scores, kind="stable")
-        keys, rows = (None if given is None else given[order] for given in (keys, rows))
-        found = replace(self._solution_now.calibrated(scores[order], keys), rows=rows)
-        if found.rate is not None and not found.rank:
-            warn(few_rows_message(found.rate, len(scores)), UserWarning)
-        self._fitted_values.store("conformal", self._version, found)
-        return found
-
-    def _scores_to_calibrate(self) -> ScoredRows:
-        stream: Any = self._stream
-        if stream is None:
-            raise ValueError(
-                f"this {type(self).__name__} was fitted without target_fpr and doesn't store its "
-                "training rows; pass target_fpr and fit it again."
-            )
-        if not stream.done:
-            last = self._fitted_values.latest("conformal")
-            if last is None:
-                raise ValueError("an update is unfinished; call resume() first.")
-            return last.scores, last.keys, last.rows
-        marks = held_out_marks(stream)
-        if marks is None:
-            self._refuse_graph("p-values")
-        if marks is None and stream.path is None:
-            n, n_support = self.shape_fit_[0], int(self.n_support_.sum())
-            if self.target_fpr is None and is_split(self.calibration, False, n, n_support):
-                raise ValueError(
-                    f"p-values of {n} rows with {n_support} support vectors need leave-one-out "
-                    "scores, which takes long; pass target_fpr and fit again, or "
-                    "calibration='leave-one-out' to compute them anyway."
-                )
-            stream = self._ready_stream()
-            self._run_update("fit", stream)
-        solution = self._solution_now
-
-        def score(rows: RowMatrix) -> FloatArray:
-            return solution.comparable(solution.function(rows, n_jobs=self.n_jobs))
-
-        if marks is not None:
-            places = stream.rows.places[marks]
-            return score(held_rows(stream, places)), None, np.flatnonzero(marks)
-        tail = solution.function.tail / solution.scale
-        own, deadline = solution.function.self_weight, self._deadline
-        if not stream.done:
-            deadline.cut.append(
-                "calibration scores are from training rows, so more rows than target_fpr may be "
-                "rejected (resume() continues)"
-            )
-            return score(held_rows(stream, normal_places(stream))), None, None
-        fewest = 1 if solution.rate is None else int(np.ceil(1.0 / solution.rate))
-        places, scores = scores_left_out(stream, own, score, tail, deadline, fewest)
-        numbers = np.searchsorted(stream.rows.places, places)
-        return scores, row_numbers_of(held_rows(stream, places)), numbers
-
-    # -- what a fit has found ------------------------------------------------------------------
-
-    @property
-    def _threshold(self) -> float:
-        """The score below which rows are rejected: calibrated, or the model's own boundary."""
-        solution = self._solution_now
-        if solution.rate is None:
-            return solution.function.boundary
-        return self._get_conformal().threshold
-
-    @property
-    @consistent
-    def intercept_(self) -> Any:
-        threshold, solution = self._threshold, self._solution_now
-        moved = threshold - solution.function.boundary
-        return self._to_native(np.array([solution.intercept - moved]))
-
-    @property
-    @consistent
-    def is_calibrated_(self) -> bool:
-        self._check_is_fitted()
-        known = self._fitted_values.peek("conformal", self._version) is not None
-        return known or self._solution_now.rate is not None
-
-    @property
-    @consistent
-    def conformal_(self) -> Conformal:
-        """The ``Conformal`` of a model with ``target_fpr``, or whose p-values are known."""
-        if not self.is_calibrated_:
-            raise AttributeError(
-                f"this {type(self).__name__} is not calibrated: pass target_fpr and fit it again, "
-                "or call p_values once."
-            )
-        return self._get_conformal()
-
-    @property
-    def calibration_scores_(self) -> Any:
-        self._check_is_fitted()
-        try:
-            return self._to_native(self._get_conformal().scores)
-        except ValueError as error:
-            raise AttributeError(str(error)) from error
-
-    # -- evaluating ----------------------------------------------------------------------------
+    # -- predictions -----------------------------------------------------------------------------
 
     def score_samples(self, X: MatrixLike, diagonal: VectorLike | None = None) -> np.ndarray:
         """Score of each row before the threshold: higher is more normal.
@@ -429,97 +274,6 @@ class OneClassEstimator(FitPredict, KernelEstimator):
             found = conformal.smoothed(score, self._draw_tie_breakers(len(score)), keys)
         return found if backend is None else backend.array(found)
 
-    def _draw_tie_breakers(self, n: int) -> FloatArray:
-        """The next n of the model's random numbers, in (0, 1]."""
-        with lock_of(self):
-            if isinstance(self.random_state, np.random.RandomState):
-                return 1.0 - self.random_state.uniform(size=n)
-            seed, used = self._seed(), 0
-            if self._tie_state is not None and self._tie_state[0] == seed:
-                used = self._tie_state[1]
-            self._tie_state = seed, used + n
-            return numbers_after(used, n, seed)
-
-    # -- updates -------------------------------------------------------------------------------
-
-    @fitting
-    def partial_fit(
-        self,
-        X: MatrixLike,
-        y: object = None,
-        sample_weight: VectorLike | None = None,
-        anomalies: VectorLike | None = None,
-    ) -> Self:
-        """Add rows and follow the solution: what ``fit`` on all rows would give.
-
-        The first call on a new model is ``fit``. ``gamma_`` stays what it is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            New rows. They become the last training rows.
-        y : ignored
-            For compatibility.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; rows of weight <= 0 are left out.
-        anomalies : array-like of bool of shape (n_samples,), default=None
-            Mask of confirmed anomalies among the new rows.
-        """
-        if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, sample_weight, anomalies=anomalies)
-        return self._add(X, None, sample_weight, anomalies)
-
-    @available_if(attrgetter("takes_anomalies"))
-    @exclusive
-    def relabel(self, indices: npt.ArrayLike, anomaly: npt.ArrayLike = True) -> Self:
-        """Mark training rows as confirmed anomalies, or as normal rows: as ``fit`` would have.
-
-        Parameters
-        ----------
-        indices : int, array-like of int, or mask of shape (n_samples,)
-            Training rows.
-        anomaly : bool or array-like of bool of shape (n_indices,), default=True
-            True for confirmed anomalies, False for normal rows.
-        """
-        stream = cast(ConvexStream, self._ready_stream())
-        chosen = read_indices(indices, len(stream))
-        marks = read_marks(anomaly, len(chosen))
-        redraw, after = self._make_redraw(), stream.marks.mask[stream.rows.alive]
-        after[chosen] = marks
-        options = {} if redraw is None else {"switching": redraw.after(after)}
-        change = partial(stream.relabel, chosen, marks, **options)
-        return self._run_update("relabel", stream, self.max_steps, change)
-
-    def _read_new_rows(
-        self,
-        X: MatrixLike,
-        y: object,
-        sample_weight: VectorLike | None,
-        anomalies: VectorLike | None = None,
-    ) -> dict[str, Any]:
-        """Arguments of ``stream.add``. Of a split's new rows some calibrate."""
-        X = self._rows_to_score(X)
-        new = MemorySource(X, *check_weight(sample_weight, X))
-        anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._make_redraw()
-        values = {"X": X, "weight": new.scatter(new.weights), "anomaly": anomaly}
-        if redraw is not None:
-            values["calibrates"] = redraw.among_new(X.shape[0], anomaly)
-        return values
-
-    def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
-        """Rows that change between calibration and training when others go."""
-        redraw = self._make_redraw()
-        return {} if redraw is None else {"switching": redraw.without(indices)}
-
-    def _make_redraw(self) -> Redraw | None:
-        """The ``Redraw`` of one update; None without a split."""
-        return Redraw.of(self._stream, self._held_out_share, self._seed())
-
-    def _cached_names_to_keep(self) -> list[str]:
-        if self._solution_now.rate is not None:
-            self._get_conformal()
-        return ["conformal"]
-
     @consistent
     def leave_one_out_decisions(self, indices: npt.ArrayLike | None = None) -> np.ndarray:
         """``decision_function`` of training rows by the models trained without them, exactly.
@@ -538,3 +292,250 @@ class OneClassEstimator(FitPredict, KernelEstimator):
         """
         stream, places = self._prepare_left_out(indices)
         return left_out_decisions(stream, places, self.function_)
+
+    # -- what a fit has found --------------------------------------------------------------------
+
+    @property
+    def cost_name(self) -> str:
+        """The parameter that sets the cost of leaving a row outside."""
+        return "C"
+
+    @property
+    @consistent
+    def intercept_(self) -> Any:
+        threshold, solution = self._threshold, self._solution_now
+        moved = threshold - solution.function.boundary
+        return self._to_native(np.array([solution.intercept - moved]))
+
+    @property
+    @consistent
+    def is_calibrated_(self) -> bool:
+        self._check_is_fitted()
+        known = self._fitted_values.peek("conformal", self._version) is not None
+        return known or self._solution_now.rate is not None
+
+    @property
+    @consistent
+    def conformal_(self) -> Conformal:
+        """The ``Conformal`` of a model with ``target_fpr``, or whose p-values are known."""
+        if not self.is_calibrated_:
+            raise AttributeError(
+                f"this {type(self).__name__} is not calibrated: pass target_fpr and fit it again, "
+                "or call p_values once."
+            )
+        return self._get_conformal()
+
+    @property
+    def calibration_scores_(self) -> Any:
+        self._check_is_fitted()
+        try:
+            return self._to_native(self._get_conformal().scores)
+        except ValueError as error:
+            raise AttributeError(str(error)) from error
+
+    # -- how it is done --------------------------------------------------------------------------
+
+    def _describe_solution(self) -> Solution:
+        stream = cast(ConvexStream, self._stream)
+        problem, result = stream.solution()
+        rows, numbers = stream.rows.rows(stream.on_path), stream.rows.numbers(stream.on_path)
+        unit = stream.formulation.unit(stream.mass)
+        return self._solution(rows, numbers, problem, result, stream.shift, unit)
+
+    def _read_new_rows(
+        self,
+        X: MatrixLike,
+        y: object,
+        sample_weight: VectorLike | None,
+        anomalies: VectorLike | None = None,
+    ) -> dict[str, Any]:
+        """Arguments of ``stream.add``. Of a split's new rows some calibrate."""
+        X = self._rows_to_score(X)
+        new = MemorySource(X, *check_weight(sample_weight, X))
+        anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._make_redraw()
+        values = {"X": X, "weight": new.scatter(new.weights), "anomaly": anomaly}
+        if redraw is not None:
+            values["calibrates"] = redraw.among_new(X.shape[0], anomaly)
+        return values
+
+    def _attach_stream(self, stream: RowStream | None) -> None:
+        super()._attach_stream(stream)
+        self._held_out_share = self._tie_state = None
+
+    def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
+        """Rows that change between calibration and training when others go."""
+        redraw = self._make_redraw()
+        return {} if redraw is None else {"switching": redraw.without(indices)}
+
+    def _cached_names_to_keep(self) -> list[str]:
+        if self._solution_now.rate is not None:
+            self._get_conformal()
+        return ["conformal"]
+
+    def _fit_source(self, rows: RowSource, callback: Callback | None) -> None:
+        """Fit to the rows of a ``RowSource``, some of which may be held out to calibrate."""
+        rate, calibration, n = self.target_fpr, self.calibration, rows.shape[0]
+        if rate is not None and calibration == "leave-one-out":
+            if rows.is_matrix:
+                raise ValueError(
+                    "calibration='leave-one-out' needs rows, and kernel='precomputed' has none; "
+                    "pass calibration='split', or rows and a kernel or a callable."
+                )
+            self._refuse_graph("target_fpr")
+        must_split = self._learns_kernel or not rows.is_updatable
+        if rate is None or not is_split(calibration, must_split, n):
+            self._fit_rows(rows, callback)
+            if rate is None:
+                return
+            if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
+                self._calibrate_or_reset()
+                return
+        drawn = draw_held_out(n, rate, self._seed(), rows.anomalies)
+        rest, held = rows.split(drawn)
+        self._fit_rows(rest, callback)
+        if held is not None:
+            score = self.function_(held[0], n_jobs=self.n_jobs, **held[1])
+            self._calibrate(self._solution_now.comparable(score), rows=np.flatnonzero(drawn))
+        self._calibrate_or_reset()
+
+    def _refuse_graph(self, what: str) -> None:
+        if self._learns_kernel:
+            raise ValueError(
+                f"{what}: leave-one-out scores don't give valid false alarm rates with a kernel "
+                "that depends on all rows; fit with target_fpr and calibration='split' (or "
+                "'auto')."
+            )
+
+    def _calibrate_or_reset(self) -> None:
+        """Calibrate the model; refused or interrupted, it is not fitted."""
+        with self._discard_on_error(interrupted=True):
+            self._get_conformal()
+
+    def _store_result(
+        self,
+        rows: RowSource,
+        formulation: OneClassFormulation,
+        solved: SolvedProblem,
+        shift: FloatArray | None,
+        tol: float,
+    ) -> None:
+        """Store the solution, and the rows if that is possible; warn where it is rough."""
+        held_out, problem = rows.held_out, solved.problem
+        result, unit = solved.result, formulation.unit(rows.mass)
+        solution = self._solution(solved.X, solved.numbers, problem, result, shift, unit)
+        stream = None
+        if rows.is_updatable:
+            in_memory = cast(MemorySource, rows)
+            held = RowStore(in_memory.everything, **in_memory.marks)
+            kernel = solution.function.kernel
+            start = in_memory.scatter(result.a), result.multiplier
+            so_far = {"n_steps": solution.n_iter, "history": solution.history}
+            stream = ConvexStream(formulation, kernel, held, start, shift=shift, **so_far)
+        self._attach_stream(stream)
+        self._store_solution(solution)
+        if solution.rate is None and not solution.is_point:  # which the fit warns of
+            share = measure_share_outside(rows, formulation, solved, solution.function.rounding)
+            self._fitted_values.store(SHARE_OUTSIDE, self._version, share)
+        if rows.backend is not None:
+            self._backend = rows.backend
+        if held_out is not None:
+            normal = slice(None) if rows.anomalies is None else ~rows.anomalies
+            self._held_out_share = float(held_out.mask[normal].mean())
+        self._warn_about_result(result, tol, solution)
+
+    def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
+        """Warn about the solution."""
+        self._report_status(result, tol, solution.duality_gap)
+
+    def _get_conformal(self) -> Conformal:
+        """The model's ``Conformal``. What it takes is computed now, if need be."""
+        with lock_of(self):
+            found = self._fitted_values.peek("conformal", self._version)
+            if found is None:
+                # This may begin the path of the rows: then the solution is another one.
+                found = self._calibrate(*self._scores_to_calibrate())
+        return found
+
+    def _calibrate(
+        self, scores: FloatArray, keys: AnyArray | None = None, rows: IntArray | None = None
+    ) -> Conformal:
+        """Store the ``Conformal`` of scores of rows, with ``keys`` if they are trained on."""
+        order = np.argsort(scores, kind="stable")
+        keys = None if keys is None else keys[order]
+        rows = None if rows is None else rows[order]
+        found = replace(self._solution_now.calibrated(scores[order], keys), rows=rows)
+        if found.rate is not None and not found.rank:
+            warn(few_rows_message(found.rate, len(scores)), UserWarning)
+        self._fitted_values.store("conformal", self._version, found)
+        return found
+
+    def _scores_to_calibrate(self) -> ScoredRows:
+        stream = cast(ConvexStream | None, self._stream)
+        if stream is None:
+            raise ValueError(
+                f"this {type(self).__name__} was fitted without target_fpr and doesn't store its "
+                "training rows; pass target_fpr and fit it again."
+            )
+        if not stream.done:
+            last = self._fitted_values.latest("conformal")
+            if last is None:
+                raise ValueError("an update is unfinished; call resume() first.")
+            return last.scores, last.keys, last.rows
+        marks = held_out_marks(stream)
+        if marks is None:
+            self._refuse_graph("p-values")
+        if marks is None and stream.path is None:
+            n, n_support = self.shape_fit_[0], int(self.n_support_.sum())
+            if self.target_fpr is None and is_split(self.calibration, False, n, n_support):
+                raise ValueError(
+                    f"p-values of {n} rows with {n_support} support vectors need leave-one-out "
+                    "scores, which takes long; pass target_fpr and fit again, or "
+                    "calibration='leave-one-out' to compute them anyway."
+                )
+            stream = cast(ConvexStream, self._ready_stream())
+            self._run_update("fit", stream)
+        solution = self._solution_now
+
+        def score(rows: RowMatrix) -> FloatArray:
+            return solution.comparable(solution.function(rows, n_jobs=self.n_jobs))
+
+        if marks is not None:
+            places = stream.rows.places[marks]
+            return score(held_rows(stream, places)), None, np.flatnonzero(marks)
+        tail = solution.function.tail / solution.scale
+        own, deadline = solution.function.self_weight, self._deadline
+        if not stream.done:
+            deadline.cut.append(
+                "calibration scores are from training rows, so more rows than target_fpr may be "
+                "rejected (resume() continues)"
+            )
+            return score(held_rows(stream, normal_places(stream))), None, None
+        fewest = 1 if solution.rate is None else int(np.ceil(1.0 / solution.rate))
+        places, scores = scores_left_out(stream, own, score, tail, deadline, fewest)
+        numbers = np.searchsorted(stream.rows.places, places)
+        return scores, row_numbers_of(held_rows(stream, places)), numbers
+
+    @property
+    def _threshold(self) -> float:
+        """The score below which rows are rejected: calibrated, or the model's own boundary."""
+        solution = self._solution_now
+        if solution.rate is None:
+            return solution.function.boundary
+        return self._get_conformal().threshold
+
+    def _draw_tie_breakers(self, n: int) -> FloatArray:
+        """The next n of the model's random numbers, in (0, 1]."""
+        with lock_of(self):
+            if isinstance(self.random_state, np.random.RandomState):
+                return 1.0 - self.random_state.uniform(size=n)
+            seed, used = self._seed(), 0
+            if self._tie_state is not None and self._tie_state[0] == seed:
+                used = self._tie_state[1]
+            self._tie_state = seed, used + n
+            return numbers_after(used, n, seed)
+
+    def _make_redraw(self) -> Redraw | None:
+        """The ``Redraw`` of one update; None without a split."""
+        return Redraw.for_stream(
+            cast(ConvexStream, self._stream), self._held_out_share, self._seed()
+        )

@@ -22,13 +22,12 @@ from ..base.solution import (
     make_function,
     score_limits,
 )
-from ..base.status import Callback
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
 from ..rows.memory import BoundProblemInMemory
 from ..rows.source import RowSource
 from ..solvers import REFERENCE_SOLVERS, Result, check_solver_options
-from ..solvers.run import check_gap
+from ..solvers.run import Callback, check_gap
 from .base import CALIBRATION, OneClassEstimator
 from .problem import LinearSlackBall, SquaredSlackBall
 
@@ -246,6 +245,32 @@ class SVDD(OneClassEstimator):
     calibration: str = "auto"
     C_anomaly: float | None = None
     solver_options: dict | None = None
+    _FIXED = ("C", "nu", "slack", "C_anomaly", *KernelEstimator._FIXED)
+
+    # -- what a fit has found --------------------------------------------------------------------
+
+    dual_coef_ = property(lambda self: self._to_native(0.5 * self.function_.dual_coef))
+
+    @property
+    def cost_name(self) -> str:
+        """The parameter that sets the cost of slack."""
+        return "C" if self.slack == "squared" else "nu"
+
+    radius_ = solution_attr("radius")
+
+    offset_ = property(lambda self: self._threshold)
+
+    # -- how it is done --------------------------------------------------------------------------
+
+    def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
+        if result.converged and solution.is_point:
+            warn(
+                f"the radius is 0, because {ref('C', self.C)} is so small that slack costs less "
+                "than a larger radius. Every row counts as outside, but scores still rank rows; "
+                "raise C.",
+                ConvergenceWarning,
+            )
+        super()._warn_about_result(result, tol, solution)
 
     def _fit_rows(self, rows: RowSource, callback: Callback | None) -> None:
         check_solver_options(self.solver, self.solver_options)
@@ -254,7 +279,7 @@ class SVDD(OneClassEstimator):
             raise ValueError(
                 f"a manifold kernel with {len(kernel.factor)} landmarks vanishes far from the "
                 "rows, so SVDD would accept rows there; raise n_landmarks to the number of rows, "
-                "pass kernel=Manifold().over(some of the rows), or use OneClassSVM."
+                "pass kernel=Manifold().with_rows(some of the rows), or use OneClassSVM."
             )
         formulation = self._formulation(rows.n_counting, rows.mass)
         stated = rows.build_problem(kernel, formulation, resolve_n_jobs(self.n_jobs))
@@ -270,20 +295,10 @@ class SVDD(OneClassEstimator):
             problem = in_memory.problem
             result, tol = self._solve_by_reference(problem, callback), tol / _SHARE_OF_VARIANCE
             gap = problem.supported_gap(result)
-            solved = in_memory.solved(check_gap(result, gap, tol))
+            solved = in_memory.with_result(check_gap(result, gap, tol))
         else:
             solved = stated.solve(self._settings(tol, 0.0, callback))
         self._store_result(rows, formulation, solved, stated.shift, tol)
-
-    def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
-        if result.converged and solution.is_point:
-            warn(
-                f"the radius is 0, because {ref('C', self.C)} is so small that slack costs less "
-                "than a larger radius. Every row counts as outside, but scores still rank rows; "
-                "raise C.",
-                ConvergenceWarning,
-            )
-        super()._warn_about_result(result, tol, solution)
 
     def _tolerance(self, sample: GramOperator, ridge: float) -> float:
         # In units of the gradient, from the total variance in feature space, which unlike
@@ -387,19 +402,6 @@ class SVDD(OneClassEstimator):
             radius=radius,
             is_point=is_point,
         )
-
-    # -- what a fit has found ------------------------------------------------------------------
-
-    @property
-    def cost_name(self) -> str:
-        """The parameter that sets the cost of slack."""
-        return "C" if self.slack == "squared" else "nu"
-
-    _FIXED = ("C", "nu", "slack", "C_anomaly", *KernelEstimator._FIXED)
-    radius_ = solution_attr("radius")
-
-    offset_ = property(lambda self: self._threshold)
-    dual_coef_ = property(lambda self: self._to_native(0.5 * self.function_.dual_coef))
 
 
 def _constant_diagonal(gram: GramOperator) -> float | None:

@@ -86,7 +86,7 @@ class Graph:
         else:
             self.refuse(self.add("Not", self.add("LessOrEqual", size, np.float64(largest))))
 
-    def refused(self) -> str:
+    def is_refused(self) -> str:
         """Write whether each row has been refused so far, bool of shape (n, 1)."""
         return self.add("Greater", self.add("Sum", *self._refused), np.float64(0.0))
 

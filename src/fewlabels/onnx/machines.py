@@ -28,7 +28,7 @@ def add_outputs(
     graph.refuse_beyond(x, LARGEST)
     for kernel in distinct_kernels(function):
         kernel.graph_check(graph, x)
-    refused = graph.refused()
+    refused = graph.is_refused()
     x = graph.add("Where", refused, np.float64(0.0), x)
     write = _add_class_outputs if isinstance(function, ClassFunctions) else _add_function_outputs
     found = write(graph, model, x)

@@ -73,15 +73,15 @@ class Scorer:
             check(empty_rows=empty_rows)
             if self.schema.empty_rows:
                 self.schema = replace(self.schema, empty_rows=empty_rows)
-        self._machine = self.pipeline[-1]
+        self._model = self.pipeline[-1]
         if n_jobs is not None:
-            self._machine = copy.copy(self._machine).set_params(n_jobs=n_jobs)
-            self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("model", self._machine)])
+            self._model = copy.copy(self._model).set_params(n_jobs=n_jobs)
+            self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("model", self._model)])
         self.known = known_categories(self.pipeline[0], self.schema)
         self.wordless: Counter[str] = Counter()
         more = self._extra_column()
         # Without a signal or a curve the column of probabilities is there, and blank.
-        is_known = more != "probability" or getattr(self._machine, "has_curve_", False)
+        is_known = more != "probability" or getattr(self._model, "has_curve_", False)
         if no_signal_headline(self.metadata["training"]) is not None:
             is_known = False
         self._extra_kind = more if is_known else None
@@ -107,14 +107,14 @@ class Scorer:
             # Nothing is further outside, so the p-value is the smallest.
             scores[chunk.empty] = -np.inf
             if more is not None and self._extra_kind == "p_value":
-                more[chunk.empty] = 1.0 / (len(self._machine.conformal_.scores) + 1)
+                more[chunk.empty] = 1.0 / (len(self._model.conformal_.scores) + 1)
         if complete.any():
             scores[complete], found = self.score_rows(chunk.rows)
             if more is not None and found is not None:
                 more[complete] = found
         finite = np.isfinite(scores).all(axis=1) if of_class else np.isfinite(scores)
         failed = np.flatnonzero(complete & ~finite)
-        if failed.size and np.isneginf(getattr(self._machine, "offset_", 0.0)):
+        if failed.size and np.isneginf(getattr(self._model, "offset_", 0.0)):
             raise UserError(
                 f"{self.source} flags no row, because it was calibrated on too few distinct "
                 f"rows; fit it again with a larger {ref('target_fpr')}, or without one."
@@ -133,15 +133,15 @@ class Scorer:
         """
         X = self.pipeline[:-1].transform(rows)
         self.wordless.update(count_wordless(self.pipeline[0], self.schema, rows, X))
-        machine = self._machine
+        model = self._model
         if self._extra_kind == "p_value":
             # Decisions of a calibrated model are these differences to the last bit.
-            scores = machine.score_samples(X)
-            return scores - machine.offset_, machine.conformal_.p_values(scores)
-        decisions = machine.decision_function(X)
+            scores = model.score_samples(X)
+            return scores - model.offset_, model.conformal_.p_values(scores)
+        decisions = model.decision_function(X)
         if self._extra_kind is None:
             return decisions, None
-        chances = machine.curve_(decisions)
+        chances = model.curve_(decisions)
         return decisions, chances[:, 1] if decisions.ndim == 1 else chances
 
     def _extra_column(self) -> str | None:
@@ -150,7 +150,7 @@ class Scorer:
         It depends on what was requested, not on what the fit found: the column is blank where
         nothing is known.
         """
-        if hasattr(self._machine, "p_values"):
-            return None if self._machine.target_fpr is None else "p_value"
-        asked = getattr(self._machine, "probability", "requested")
+        if hasattr(self._model, "p_values"):
+            return None if self._model.target_fpr is None else "p_value"
+        asked = getattr(self._model, "probability", "requested")
         return None if asked is None else "probability"

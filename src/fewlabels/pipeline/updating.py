@@ -120,7 +120,7 @@ def update(
         changed = _Update(loaded, MoreRows(loaded, data, asked))
         went = changed.run(block, consolidate, observer)
         seconds, remarks = changed.calibrate() if probability else (None, [])
-        described = changed.described()
+        described = changed.updated_metadata()
         is_same = os.path.realpath(output) == os.path.realpath(model)
         n_bytes = save_model(
             output, loaded.pipeline, described, read.identity if is_same else None
@@ -163,21 +163,21 @@ def no_rows_message(model: PathLike, metadata: dict[str, Any]) -> str:
 
 def _check_updatable(model: PathLike, loaded: LoadedModel, consolidate: bool) -> None:
     """Refuse a model that cannot be updated as asked."""
-    metadata, machine = loaded.metadata, loaded.pipeline[-1]
+    metadata, estimator = loaded.metadata, loaded.pipeline[-1]
     name = metadata["method"]
-    if not hasattr(machine, "partial_fit"):
+    if not hasattr(estimator, "partial_fit"):
         raise UserError(
             f"{model} is a model of type {name}, which can't be updated; fit a new model to all "
             "rows."
         )
-    if not machine.holds_rows_:
+    if not estimator.holds_rows_:
         raise UserError(no_rows_message(model, metadata))
     if not metadata["training"].keys() >= _NEEDED:
         raise UserError(
             f"{model} doesn't say which rows and labels it was fitted to, so it can't be updated; "
             "fit a new model to all rows."
         )
-    if consolidate and not hasattr(machine, "consolidate"):
+    if consolidate and not hasattr(estimator, "consolidate"):
         raise UserError(
             f"A model of type {name} has a single solution, so there is nothing to consolidate; "
             f"omit {ref('consolidate', True)}."
@@ -205,22 +205,22 @@ class _Update:
 
     def __init__(self, loaded: LoadedModel, more: MoreRows) -> None:
         self.schema, self.metadata, self.more = loaded.schema, loaded.metadata, more
-        self.machine = loaded.pipeline[-1]
-        self._has_curve = getattr(self.machine, "has_curve_", False)
+        self.estimator = loaded.pipeline[-1]
+        self._has_curve = getattr(self.estimator, "has_curve_", False)
 
     def run(self, block: int, consolidate: bool, observer: Observer) -> dict[str, Any]:
         """Add the rows, so many at a time, and consolidate; gives what it took."""
-        machine, replaced, consolidating = self.machine, None, None
+        estimator, replaced, consolidating = self.estimator, None, None
         try:
             with capture_warnings() as notes:
-                if hasattr(machine, "resume"):
-                    machine.resume()  # the path begins here and not with the first row
+                if hasattr(estimator, "resume"):
+                    estimator.resume()  # the path begins here and not with the first row
                 before = self._path()
                 times = self._add(block, observer)
                 after = self._path()
                 if consolidate:
                     since = time.perf_counter()
-                    replaced = bool(machine.consolidate())
+                    replaced = bool(estimator.consolidate())
                     consolidating = time.perf_counter() - since
         except ValueError as error:
             raise UserError(error) from error
@@ -247,7 +247,7 @@ class _Update:
 
     def _path(self) -> tuple[int | None, int | None]:
         """Return steps and sign changes so far, None for models that count none."""
-        return getattr(self.machine, "n_steps_", None), getattr(self.machine, "n_flips_", None)
+        return getattr(self.estimator, "n_steps_", None), getattr(self.estimator, "n_flips_", None)
 
     def _add(self, block: int, observer: Observer) -> list[tuple[int, float]]:
         """Add all rows; gives the rows and seconds of every call."""
@@ -255,7 +255,7 @@ class _Update:
         for X, y in more.blocks(block):
             since = time.perf_counter()
             options = {"classes": range(more.n_classes)} if more.new_classes else {}
-            self.machine.partial_fit(*((X,) if y is None else (X, y)), **options)
+            self.estimator.partial_fit(*((X,) if y is None else (X, y)), **options)
             times.append((X.shape[0], time.perf_counter() - since))
             done += X.shape[0]
             observer.rows(done, done / more.n_rows, more.n_rows, "added")
@@ -267,10 +267,10 @@ class _Update:
             return None, []
         since = time.perf_counter()
         with capture_warnings() as notes:
-            self.machine.predict_proba(self.machine.support_vectors_[:1])
+            self.estimator.predict_proba(self.estimator.support_vectors_[:1])
         return time.perf_counter() - since, notes
 
-    def described(self) -> dict[str, Any]:
+    def updated_metadata(self) -> dict[str, Any]:
         """Return the metadata of the updated model."""
         metadata, training, more = self.metadata, self.metadata["training"], self.more
         if more.new_classes:
@@ -282,7 +282,7 @@ class _Update:
         labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
         training = _with_update(
             training,
-            _changed_figures(self.machine, labeled),
+            _changed_figures(self.estimator, labeled),
             {"rows": more.n_rows, "rows_read": more.n_read},
             None if more.data is None else Path(str(more.data)).name,
         )
@@ -305,9 +305,9 @@ class _Update:
         }
 
 
-def _changed_figures(machine: BaseEstimator, labeled: dict[str, int]) -> dict[str, Any]:
+def _changed_figures(estimator: BaseEstimator, labeled: dict[str, int]) -> dict[str, Any]:
     """Return the figures that change when rows are added."""
-    figures = collect_figures(machine, machine.training_rows_.X, labeled)
+    figures = collect_figures(estimator, estimator.training_rows_.X, labeled)
     return {key: value for key, value in figures.items() if key not in _FIT_ONLY_KEYS}
 
 
@@ -331,15 +331,15 @@ def _with_update(
     )
 
 
-def current_metadata(metadata: dict[str, Any], machine: BaseEstimator) -> dict[str, Any]:
+def current_metadata(metadata: dict[str, Any], estimator: BaseEstimator) -> dict[str, Any]:
     """Return metadata of a model whose rows may have changed in Python.
 
     Only a model that holds its rows can change.
     """
     training = metadata["training"]
-    if not getattr(machine, "holds_rows_", False) or "rows" not in training:
+    if not getattr(estimator, "holds_rows_", False) or "rows" not in training:
         return metadata
-    held = machine.training_rows_
+    held = estimator.training_rows_
     # Labels of training rows: 1 and -1 for two classes, 1, 2, ... for several.
     codes: Sequence[int] = (1,)
     names = [training.get("positive")]
@@ -349,7 +349,7 @@ def current_metadata(metadata: dict[str, Any], machine: BaseEstimator) -> dict[s
     labeled = {}
     if "rows_labeled" in training:
         labeled = {n: int(np.sum(held.label == c)) for n, c in zip(names, codes, strict=True)}
-    figures, n = _changed_figures(machine, labeled), held.X.shape[0]
+    figures, n = _changed_figures(estimator, labeled), held.X.shape[0]
     known = {
         "rows": n,
         "support_vectors": figures["support_vectors"],

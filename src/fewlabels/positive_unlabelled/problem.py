@@ -65,28 +65,12 @@ class DoubleHinge(Formulation):
     def penalty(self, rows: RowArrays, mass: float) -> Penalty:
         return self._penalty(rows, self.total(mass), rows["weight"], self.unit(mass), self.origin)
 
-    def stated(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
+    def penalty_and_total(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
         # By its own formulas, and not by the path's and a division, which would round.
         total, reach = self.prior / (2.0 * self.lam), rows["weight"] / (2.0 * self.lam * mass)
         return self._penalty(rows, total, reach, 1.0, 0.0), total
 
-    # -- on a path, where rows have the mark "positive" ----------------------------------------
-
-    def takes(self, rows: RowArrays) -> BoolArray:
-        return (rows["weight"] > 0) & ~rows["positive"]
-
-    def on_path(self, rows: RowArrays) -> Self:
-        return replace(self, origin=float(np.mean(rows["similarity"][self.takes(rows)])))
-
-    def with_positives(self, weight: float) -> Self:
-        """The formulation where the positive rows weigh ``weight``."""
-        return replace(self, lam=weight_of_norm("auto", weight)) if self.follows else self
-
-    def check_remaining(self, rows: RowArrays) -> None:
-        counts = rows["weight"] > 0
-        for name, kind in zip(("positive", "unlabelled"), kinds(rows), strict=True):
-            if not np.any(counts & kind):
-                raise ValueError(f"no {name} training row would be left; keep at least one.")
+    # -- on a path, where rows have the mark "positive" ------------------------------------------
 
     def decision(
         self,
@@ -99,6 +83,22 @@ class DoubleHinge(Formulation):
     ) -> float:
         similarity = float(rows["similarity"][k]) - self.origin
         return (self.prior * mass * similarity - h[k]) / self.unit(mass)
+
+    def takes(self, rows: RowArrays) -> BoolArray:
+        return (rows["weight"] > 0) & ~rows["positive"]
+
+    def on_path(self, rows: RowArrays) -> Self:
+        return replace(self, origin=float(np.mean(rows["similarity"][self.takes(rows)])))
+
+    def check_remaining(self, rows: RowArrays) -> None:
+        counts = rows["weight"] > 0
+        for name, kind in zip(("positive", "unlabelled"), kinds(rows), strict=True):
+            if not np.any(counts & kind):
+                raise ValueError(f"no {name} training row would be left; keep at least one.")
+
+    def with_positives(self, weight: float) -> Self:
+        """The formulation where the positive rows weigh ``weight``."""
+        return replace(self, lam=weight_of_norm("auto", weight)) if self.follows else self
 
     @staticmethod
     def _penalty(
@@ -123,10 +123,7 @@ class DoubleHingeOverAll(DoubleHinge):
     weight_positive: float = 1.0
     bias: float = 1.0
 
-    def with_positives(self, weight: float) -> Self:
-        return replace(super().with_positives(weight), weight_positive=weight)
-
-    def stated(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
+    def penalty_and_total(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
         weight, fixed = rows["weight"], np.asarray(rows["positive"], dtype=bool)
         half = weight / (4.0 * self.lam * mass)
         at = -self.prior / (2.0 * self.lam) * weight / self.weight_positive
@@ -135,6 +132,9 @@ class DoubleHingeOverAll(DoubleHinge):
         upper = np.where(fixed, 1.0 / self.bias * at, 2.0 * half)
         bend = np.where(fixed, 0.0, 1.0)
         return Penalty.kinked(lower, kink, upper, -bend, bend, len(weight)), 0.0
+
+    def with_positives(self, weight: float) -> Self:
+        return replace(super().with_positives(weight), weight_positive=weight)
 
 
 def pu_double_hinge(

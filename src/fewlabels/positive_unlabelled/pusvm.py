@@ -11,14 +11,13 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._typing import MatrixLike, VectorLike
+from .._typing import ClassesLike, MatrixLike, VectorLike
 from .._util.available import available_if
 from .._util.messages import Message, ref
 from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
 from ..base.locking import consistent, fitting
 from ..base.solution import RowStream
-from ..base.status import Callback
 from ..base.two_classes import PROBABILITY
 from ..calibration.curve import Curve
 from ..calibration.fit_curves import curve_with_prior, curve_with_priors
@@ -28,8 +27,10 @@ from ..data.labels.positive_unlabelled import read_more_labels
 from ..kernels import SharedLeaves, Trees
 from ..rows.memory import MemorySource
 from ..rows.row_store import RowStore
+from ..rows.source import ShardedSource
 from ..rows.validation import check_weight
 from ..solvers import Result, Status
+from ..solvers.run import Callback
 from . import base
 from .base import PUDescriber
 from .bounded_stream import BoundedPUStream
@@ -237,8 +238,7 @@ class PUSVM(base.PUEstimator):
     probability: str | None = None
     sampling: str = "two-sample"
     bias: float = 1.0
-
-    # -- fitting -------------------------------------------------------------------
+    _FIXED = ("prior", "lam", "loss", "sampling", "bias", *KernelEstimator._FIXED)
 
     @fitting
     def fit(
@@ -275,8 +275,11 @@ class PUSVM(base.PUEstimator):
         self._check_settings()
         self._refuse_no_labels(y)
         with self._source(X, sample_weight, y=y) as source:
-            read = self._read_labelled if source.is_in_memory else self._read_sharded
-            rows = read(source, y, propensity)
+            rows: PURows | ShardedPURows
+            if isinstance(source, ShardedSource):
+                rows = self._read_sharded(source, y, propensity)
+            else:
+                rows = self._read_labelled(cast(MemorySource, source), y, propensity)
             self._fit_rows(rows, self._found_prior(rows), callback=callback)
             if source.backend is not None:
                 self._backend = source.backend
@@ -312,6 +315,169 @@ class PUSVM(base.PUEstimator):
         """
         models = [clone(self).set_params(**setting) for setting in base.zip_settings(lam, prior)]
         return base.fit_each_setting(models, X, y, sample_weight, propensity=propensity)
+
+    # -- updates ---------------------------------------------------------------------------------
+
+    @available_if(methodcaller("_check_updatable"))
+    @fitting
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None = None,
+        classes: ClassesLike | None = None,
+        sample_weight: VectorLike | None = None,
+        *,
+        propensity: VectorLike | None = None,
+    ) -> Self:
+        """Add rows and follow the solution: what ``fit`` on all rows would give.
+
+        The first call on a new model is ``fit``. ``gamma_``, ``prior_`` and, under the linear
+        kernel, the centre stay what they are; with ``lam="auto"`` lambda follows the number of
+        positive rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            New rows. They become the last training rows.
+        y : array-like of shape (n_samples,), default=None
+            As in ``fit``, but all rows may be of one kind; None when all are unlabelled.
+        classes : array-like of shape (2,), default=None
+            Not needed; refused when these are not ``classes_``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+        propensity : float or array-like of shape (n_samples,), default=None
+            As in ``fit``, for the new labelled rows of a model that was fitted with propensities.
+            ``propensity_weights_`` stays what it is.
+        """
+        if not self.__sklearn_is_fitted__():
+            self.fit(X, cast(VectorLike, y), sample_weight, propensity=propensity)
+            check_classes(classes, self.classes_)
+            return self
+        self._ready_stream()
+        check_classes(classes, self.classes_)
+        return self._add(X, y, sample_weight, propensity)
+
+    # -- predictions -----------------------------------------------------------------------------
+
+    @consistent
+    def leave_one_out_decisions(self, indices: npt.ArrayLike | None = None) -> np.ndarray:
+        """f of training rows by the models trained without them, exactly.
+
+        With the bias of least risk (``risk_intercept_``), whatever ``threshold`` is, and the
+        prior that all rows have. Nothing is trained: a row between breakpoints is forgotten and
+        put back, and so is a positive one, which moves the whole model and takes longer.
+
+        Parameters
+        ----------
+        indices : array-like of int, mask of shape (n_samples,) or None, default=None
+            Training rows; None for all.
+
+        Returns
+        -------
+        ndarray of shape (n_indices,)
+        """
+        stream, places = self._prepare_left_out(indices)
+        counts = stream.rows["weight"][places] > 0
+        values = np.empty(len(places))
+        values[counts] = stream.decide_left_out(places[counts])
+        if not counts.all():  # rows of weight 0 have no part in any model
+            values[~counts] = self.function_(stream.rows.rows(places[~counts]))
+        return values
+
+    # -- what a fit has found --------------------------------------------------------------------
+
+    @property
+    @consistent
+    def has_curve_(self) -> bool:
+        """bool: Whether probabilities are requested, and known without training again."""
+        asked = self.probability is not None
+        return super().has_curve_ or (asked and self._held_out is not None)
+
+    lam_ = solution_attr("lam")
+    risk_intercept_ = solution_attr("risk_intercept")
+    objectives_ = solution_attr("objectives")
+
+    # -- how it is done --------------------------------------------------------------------------
+
+    def _describe_solution(self) -> PUSVMFit:
+        stream = cast(PUStream | BoundedPUStream, self._stream)
+        rows, found = stream.current_solution()
+        return self._make_describer().solution(rows, found, stream.stated.lam, True)
+
+    def _read_new_rows(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        sample_weight: VectorLike | None,
+        propensity: VectorLike | None,
+    ) -> dict[str, Any]:
+        X = self._rows_to_score(X)
+        new = MemorySource(X, *check_weight(sample_weight, X))
+        positive = read_more_labels(y, X.shape[0], self.classes_)
+        weights = getattr(self, "propensity_weights_", None)
+        factor = base.new_row_factors(weights, propensity, positive)
+        return {"X": X, "weight": new.scatter(new.weights), "positive": positive, **factor}
+
+    def _check_updatable(self) -> bool:
+        """True where the solution can follow its rows; else an error that says why not."""
+        if self.loss == "ramp":
+            raise ValueError(
+                Message(
+                    f"{ref('loss', 'ramp')} has many local minima and can't be updated; fit "
+                    f"again, or use {ref('loss', 'double-hinge')}."
+                )
+            )
+        if self.bias > 1.0 and self.max_steps is not None:
+            raise ValueError(
+                f"max_steps={self.max_steps} is for models with bias=1; an update with "
+                f"bias={self.bias:g} solves the problem afresh. Pass max_steps=None."
+            )
+        return True
+
+    def _ready_stream(self) -> RowStream:
+        self._check_is_fitted()
+        self._check_updatable()
+        return super()._ready_stream()
+
+    def _fit_curve(self) -> Curve:
+        """The curve of the scores of rows left out."""
+        held_out, stream = self._held_out, cast(PUStream | BoundedPUStream | None, self._stream)
+        if held_out is None:
+            if stream is None:
+                raise ValueError(
+                    f"this {type(self).__name__} has neither training rows nor calibrated "
+                    "probabilities; call predict_proba once before you save the model or release "
+                    "its rows, or fit again."
+                )
+            rows, found = stream.current_solution()
+            left_out = score_unlabeled_left_out(found, rows.data, self._deadline)
+            describer, function = self._make_describer(), self.function_
+            held_out = describer.scores_left_out(rows, found, function, left_out)
+        positive, unlabeled = held_out
+        kind, quantiles = self.probability, self.prior_quantiles_
+        assert kind is not None
+        if quantiles is not None:
+            return curve_with_priors(positive, unlabeled, quantiles, kind)
+        curve = curve_with_prior(positive, unlabeled, self.prior_, kind)
+        return replace(curve, agrees=True)
+
+    def _cached_names_to_keep(self) -> list[str]:
+        """The curve that is known, or follows from scores which a file does not hold."""
+        if self.probability is None:
+            return []
+        if self._held_out is not None:
+            self._get_value(self._curve_name, self._fit_curve)
+        return [self._curve_name]
+
+    def _state(self) -> dict[str, Any]:
+        """With the curve that was requested in place of the scores that it is fitted to."""
+        if self._cache is None or self.probability is None:
+            return super()._state()
+        self._cached_names_to_keep()
+        state = super()._state()
+        late = state["_cache"]
+        solution = replace(late.latest("solution"), held_out=None)
+        return {**state, "_cache": late.with_value("solution", solution)}
 
     def _check_settings(self) -> None:
         check_prior(self.prior)
@@ -383,166 +549,3 @@ class PUSVM(base.PUEstimator):
     def _held_out(self) -> HeldOutScores | None:
         """Scores of rows as if they had not been trained on, where they are known."""
         return cast(PUSVMFit, self._solution_now).held_out
-
-    # -- what a fit has found ------------------------------------------------------
-
-    lam_ = solution_attr("lam")
-    risk_intercept_ = solution_attr("risk_intercept")
-    objectives_ = solution_attr("objectives")
-
-    @property
-    @consistent
-    def has_curve_(self) -> bool:
-        """Whether probabilities are requested, and known without training again."""
-        asked = self.probability is not None
-        return super().has_curve_ or (asked and self._held_out is not None)
-
-    # -- updates -------------------------------------------------------------------
-
-    _FIXED = ("prior", "lam", "loss", "sampling", "bias", *KernelEstimator._FIXED)
-
-    def _check_updatable(self) -> bool:
-        """True where the solution can follow its rows; else an error that says why not."""
-        if self.loss == "ramp":
-            raise ValueError(
-                Message(
-                    f"{ref('loss', 'ramp')} has many local minima and can't be updated; fit "
-                    f"again, or use {ref('loss', 'double-hinge')}."
-                )
-            )
-        if self.bias > 1.0 and self.max_steps is not None:
-            raise ValueError(
-                f"max_steps={self.max_steps} is for models with bias=1; an update with "
-                f"bias={self.bias:g} solves the problem afresh. Pass max_steps=None."
-            )
-        return True
-
-    @available_if(methodcaller("_check_updatable"))
-    @fitting
-    def partial_fit(
-        self,
-        X: MatrixLike,
-        y: VectorLike | None = None,
-        classes: VectorLike | None = None,
-        sample_weight: VectorLike | None = None,
-        *,
-        propensity: VectorLike | None = None,
-    ) -> Self:
-        """Add rows and follow the solution: what ``fit`` on all rows would give.
-
-        The first call on a new model is ``fit``. ``gamma_``, ``prior_`` and, under the linear
-        kernel, the centre stay what they are; with ``lam="auto"`` lambda follows the number of
-        positive rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            New rows. They become the last training rows.
-        y : array-like of shape (n_samples,), default=None
-            As in ``fit``, but all rows may be of one kind; None when all are unlabelled.
-        classes : array-like of shape (2,), default=None
-            Not needed; refused when these are not ``classes_``.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; rows of weight <= 0 are left out.
-        propensity : float or array-like of shape (n_samples,), default=None
-            As in ``fit``, for the new labelled rows of a model that was fitted with propensities.
-            ``propensity_weights_`` stays what it is.
-        """
-        if not self.__sklearn_is_fitted__():
-            self.fit(X, cast(VectorLike, y), sample_weight, propensity=propensity)
-            check_classes(classes, self.classes_)
-            return self
-        self._ready_stream()
-        check_classes(classes, self.classes_)
-        return self._add(X, y, sample_weight, propensity)
-
-    @consistent
-    def leave_one_out_decisions(self, indices: npt.ArrayLike | None = None) -> np.ndarray:
-        """f of training rows by the models trained without them, exactly.
-
-        With the bias of least risk (``risk_intercept_``), whatever ``threshold`` is, and the
-        prior that all rows have. Nothing is trained: a row between breakpoints is forgotten and
-        put back, and so is a positive one, which moves the whole model and takes longer.
-
-        Parameters
-        ----------
-        indices : array-like of int, mask of shape (n_samples,) or None, default=None
-            Training rows; None for all.
-
-        Returns
-        -------
-        ndarray of shape (n_indices,)
-        """
-        stream, places = self._prepare_left_out(indices)
-        counts = stream.rows["weight"][places] > 0
-        values = np.empty(len(places))
-        values[counts] = stream.decide_left_out(places[counts])
-        if not counts.all():  # rows of weight 0 have no part in any model
-            values[~counts] = self.function_(stream.rows.rows(places[~counts]))
-        return values
-
-    def _ready_stream(self) -> RowStream:
-        self._check_is_fitted()
-        self._check_updatable()
-        return super()._ready_stream()
-
-    def _read_new_rows(
-        self,
-        X: MatrixLike,
-        y: VectorLike | None,
-        sample_weight: VectorLike | None,
-        propensity: VectorLike | None,
-    ) -> dict[str, Any]:
-        X = self._rows_to_score(X)
-        new = MemorySource(X, *check_weight(sample_weight, X))
-        positive = read_more_labels(y, X.shape[0], self.classes_)
-        weights = getattr(self, "propensity_weights_", None)
-        factor = base.new_row_factors(weights, propensity, positive)
-        return {"X": X, "weight": new.scatter(new.weights), "positive": positive, **factor}
-
-    def _describe_solution(self) -> PUSVMFit:
-        stream = cast(PUStream | BoundedPUStream, self._stream)
-        rows, found = stream.current_solution()
-        return self._make_describer().solution(rows, found, stream.stated.lam, True)
-
-    def _fit_curve(self) -> Curve:
-        """The curve of the scores of rows left out."""
-        held_out, stream = self._held_out, cast(PUStream | BoundedPUStream | None, self._stream)
-        if held_out is None:
-            if stream is None:
-                raise ValueError(
-                    f"this {type(self).__name__} has neither training rows nor calibrated "
-                    "probabilities; call predict_proba once before you save the model or release "
-                    "its rows, or fit again."
-                )
-            rows, found = stream.current_solution()
-            left_out = score_unlabeled_left_out(found, rows.data, self._deadline)
-            describer, function = self._make_describer(), self.function_
-            held_out = describer.scores_left_out(rows, found, function, left_out)
-        positive, unlabeled = held_out
-        kind, quantiles = self.probability, self.prior_quantiles_
-        assert kind is not None
-        if quantiles is not None:
-            return curve_with_priors(positive, unlabeled, quantiles, kind)
-        curve = curve_with_prior(positive, unlabeled, self.prior_, kind)
-        return replace(curve, agrees=True)
-
-    # -- saving --------------------------------------------------------------------
-
-    def _cached_names_to_keep(self) -> list[str]:
-        """The curve that is known, or follows from scores which a file does not hold."""
-        if self.probability is None:
-            return []
-        if self._held_out is not None:
-            self._get_value(self._curve_name, self._fit_curve)
-        return [self._curve_name]
-
-    def _state(self) -> dict[str, Any]:
-        """With the curve that was requested in place of the scores that it is fitted to."""
-        if self._cache is None or self.probability is None:
-            return super()._state()
-        self._cached_names_to_keep()
-        state = super()._state()
-        late = state["_cache"]
-        solution = replace(late.latest("solution"), held_out=None)
-        return {**state, "_cache": late.with_value("solution", solution)}

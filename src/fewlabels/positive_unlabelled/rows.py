@@ -143,7 +143,7 @@ class ReadLabels:
         self.ids = ids
 
     def __call__(self, shard: Shard) -> tuple[FloatArray, BoolArray]:
-        own = shard.own(self.ids)
+        own = shard.local_places(self.ids)
         return get_weights(shard)[own], shard.marks["positive"][own]
 
 
@@ -166,7 +166,9 @@ class ShardedPURows:
     n_jobs: int
 
     @classmethod
-    def of(cls, source: ShardedSource, kernel: Kernel, lam: str | float, n_jobs: int) -> Self:
+    def from_source(
+        cls, source: ShardedSource, kernel: Kernel, lam: str | float, n_jobs: int
+    ) -> Self:
         """Return the rows of a source with what follows from them; ``lam`` is the parameter."""
         weights, others, numbers = zip(*source.call_all(summarise_labels), strict=True)
         weight_positive, mass = sum(weights), sum(others)
@@ -208,8 +210,14 @@ class ShardedPURows:
         )
         data, X = self._make_data(solved.numbers)
         found = solution_over_all(solved.problem, solved.result, data, lam)
-        rows = {"data": data, "X": X, "numbers": solved.numbers, "shift": self.spec.shift}
-        return found, SupportRows(all_rows=solved.all_rows, **rows), None
+        rows = SupportRows(
+            all_rows=solved.all_rows,
+            data=data,
+            X=X,
+            numbers=solved.numbers,
+            shift=self.spec.shift,
+        )
+        return found, rows, None
 
 
 # Intervals that a range of decisions is divided into.

@@ -77,7 +77,7 @@ def bounded_problem(data: PUData, stated: DoubleHingeOverAll) -> DualProblem:
     positive[data.positive] = True
     mass = float(data.weight_unlabeled.sum())
     rows = {"weight": weight, "positive": positive}
-    return DualProblem(data.gram_all, *stated.stated(rows, mass))
+    return DualProblem(data.gram_all, *stated.penalty_and_total(rows, mass))
 
 
 def bounded_solution(
@@ -165,12 +165,24 @@ def _solve_by_usmo(data: PUData, problem: DualProblem, settings: PUSettings) -> 
     """Algorithm 1 from its start: a one-class model of the positives ranks the others."""
     engine = settings.engine
     ranking = one_class(data.gram_positive, _RANKING_NU, data.weight_positive)
-    common = {"max_time": engine.max_time, "cache_size": engine.cache_size}
-    ranked = solve_decomposition(ranking, tol=1e-6, random_state=engine.random_state, **common)
+    ranked = solve_decomposition(
+        ranking,
+        tol=1e-6,
+        random_state=engine.random_state,
+        max_time=engine.max_time,
+        cache_size=engine.cache_size,
+    )
     scores = data.expand_over_positives(ranked.a)(data.X[data.unlabeled])
     start = usmo_start(scores, settings.prior, problem.total, problem.penalty.upper)
-    options = {"max_iter": engine.max_iter, "callback": engine.callback, **common}
-    return solve_usmo(problem, start, tol=engine.tol, **options)
+    return solve_usmo(
+        problem,
+        start,
+        tol=engine.tol,
+        max_iter=engine.max_iter,
+        max_time=engine.max_time,
+        cache_size=engine.cache_size,
+        callback=engine.callback,
+    )
 
 
 def solve_ramp(data: PUData, settings: PUSettings) -> PUSolution:

@@ -42,7 +42,7 @@ class Formulation(ABC):
 
     @abstractmethod
     def unit(self, mass: float) -> float:
-        """What the model's variables are multiplied by, > 0."""
+        """Return the factor of the model's variables, > 0."""
 
     @abstractmethod
     def total(self, mass: float) -> float:
@@ -61,10 +61,10 @@ class Formulation(ABC):
         return 1.0
 
     def ridge(self, rows: RowArrays) -> FloatArray | float:
-        """What is added to the kernel's diagonal in Q, >= 0."""
+        """Return the number that is added to the kernel's diagonal in Q, >= 0."""
         return 0.0
 
-    def stated(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
+    def penalty_and_total(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
         """Penalties and the sum of the model's own variables ``a``."""
         unit, penalty = self.unit(mass), self.penalty(rows, mass)
         if unit != 1.0:
@@ -76,10 +76,20 @@ class Formulation(ABC):
     ) -> DualProblem:
         """The model's problem over rows, in its own variables ``a``."""
         mass = float(np.sum(self.masses(rows))) if mass is None else mass
-        penalty, total = self.stated(rows, mass)
+        penalty, total = self.penalty_and_total(rows, mass)
         return DualProblem(gram, penalty, total, scale=self.scale, ridge=self.ridge(rows))
 
     # -- on a path -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def decision(
+        self, rows: RowArrays, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
+    ) -> float:
+        """Return the decision of the other rows' model about the k-th row of a path.
+
+        From a path on which that row has no part: variables, h and multiplier (such as a fit
+        would choose), and the mass of the others.
+        """
 
     def takes(self, rows: RowArrays) -> BoolArray:
         """Mask of the rows that have a variable."""
@@ -101,13 +111,3 @@ class Formulation(ABC):
         """Refuse rows that leave no model."""
         if not np.any(self.takes(rows)):
             raise ValueError("no training row would be left; keep at least one.")
-
-    @abstractmethod
-    def decision(
-        self, rows: RowArrays, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
-    ) -> float:
-        """What the model of the other rows decides about the k-th row of a path.
-
-        From a path on which that row has no part: variables, h and multiplier (such as a fit
-        would choose), and the mass of the others.
-        """

@@ -46,7 +46,7 @@ class Penalty(PiecewiseLinear):
     slopes: tuple[FloatArray, ...]
 
     @classmethod
-    def of(cls, arrays: Sequence[FloatArray] | FloatArray) -> Penalty:
+    def from_arrays(cls, arrays: Sequence[FloatArray] | FloatArray) -> Penalty:
         """From all ends, and then all slopes."""
         n_ends = len(arrays) // 2 + 1
         return cls(tuple(arrays[:n_ends]), tuple(arrays[n_ends:]))
@@ -88,10 +88,6 @@ class Penalty(PiecewiseLinear):
         end = np.asarray(side * cost, dtype=float)
         return cls((np.minimum(end, 0.0), np.maximum(end, 0.0)), (-side,))
 
-    def append(self, other: Penalty) -> Penalty:
-        """These variables, and then the variables of another penalty."""
-        return Penalty.joined((self, other))
-
     def __post_init__(self) -> None:
         if not all(map(_is_contiguous, self.arrays())):
             for name in ("ends", "slopes"):
@@ -105,16 +101,83 @@ class Penalty(PiecewiseLinear):
     def __len__(self) -> int:
         return len(self.lower)
 
+    def __getstate__(self) -> dict[str, tuple[FloatArray, ...]]:
+        return {"ends": self.ends, "slopes": self.slopes}  # without addresses
+
+    @cached_property
+    def extent(self) -> Extent:
+        """``Extent`` of all variables."""
+        return Extent.from_penalty(self)
+
+    def take(self, indices: Indices) -> Penalty:
+        """The penalties of the variables ``indices``."""
+        both = self.ends, self.slopes
+        return self._unchecked(*(tuple(array[indices] for array in arrays) for arrays in both))
+
+    def scaled(self, breakpoints: float | FloatArray, slopes: float) -> Penalty:
+        """The penalty with all breakpoints, and all slopes, times a number > 0."""
+        ends = tuple(end * breakpoints for end in self.ends)
+        return self._unchecked(ends, tuple(slope * slopes for slope in self.slopes))
+
+    def gap(
+        self,
+        a: FloatArray,
+        gradient: FloatArray,
+        ridge: FloatArray | float,
+        multiplier: float,
+        implied: ImpliedEnds,
+    ) -> float:
+        """``sum h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``.
+
+        ``implied`` is what the equality says of infinite ends, see ``Extent.implied``.
+        """
+        ridge = as_vector(ridge, len(self.lower))
+        a, gradient = self._check_lengths(a, gradient)
+        numbers = map(float, (multiplier, *implied))
+        return float(code.gap(self.pieces, ridge, a, gradient, *numbers))
+
+    def set_to_minimiser(
+        self,
+        a: FloatArray,
+        smooth: FloatArray,
+        ridge: FloatArray,
+        multiplier: float,
+        held: BoolArray,
+    ) -> float:
+        """Set variables to their optimum for a fixed multiplier, in place; ``sum a``.
+
+        a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``, unless it is
+        held, or that would be infinite.
+        """
+        return float(code.set_to_minimiser(self.pieces, ridge, float(multiplier), smooth, held, a))
+
+    def clipped(self, a: FloatArray) -> FloatArray:
+        """``a`` within the intervals."""
+        return np.clip(a, self.lower, self.upper)
+
+    def filled(self, a: FloatArray, amount: float) -> FloatArray:
+        """``a`` moved by ``amount`` in all, one variable after the other, each to its end."""
+        ends = self.upper if amount > 0 else self.lower
+        reached = np.abs(ends - a).cumsum()
+        # A room filled to the last bit but one by rounding counts as full.
+        n = int(reached.searchsorted(abs(amount) * (1.0 + 1e-12), side="right"))
+        filled = np.concatenate([ends[:n], a[n:]])
+        left = abs(amount) - (float(reached[n - 1]) if n else 0.0)
+        if n < len(a) and left > 1e-12 * abs(amount):
+            filled[n] += math.copysign(left, amount)
+        return filled
+
+    def append(self, other: Penalty) -> Penalty:
+        """These variables, and then the variables of another penalty."""
+        return Penalty.joined((self, other))
+
     @cached_property
     def pieces(self) -> code.Pieces:
         """The arrays as compiled code takes them."""
         return code.Pieces(self.padded(code.N_KINKS).arrays())
 
-    def __getstate__(self) -> dict[str, tuple[FloatArray, ...]]:
-        return {"ends": self.ends, "slopes": self.slopes}  # without addresses
-
     def padded(self, n_kinks: int) -> Penalty:
-        """The same with so many kinks: pieces of no length at the lower ends."""
+        """Return equal penalties with so many kinks: pieces of no length at the lower ends."""
         missing = n_kinks + 2 - len(self.ends)
         if missing < 0:
             raise ValueError(
@@ -126,11 +189,6 @@ class Penalty(PiecewiseLinear):
         ends, slopes = self.ends, self.slopes
         return self._unchecked(missing * ends[:1] + ends, missing * slopes[:1] + slopes)
 
-    def take(self, indices: Indices) -> Penalty:
-        """The penalties of the variables ``indices``."""
-        both = self.ends, self.slopes
-        return self._unchecked(*(tuple(array[indices] for array in arrays) for arrays in both))
-
     @classmethod
     def joined(cls, parts: Sequence[Penalty]) -> Penalty:
         """The penalties of several groups of variables, one after the other."""
@@ -138,19 +196,6 @@ class Penalty(PiecewiseLinear):
         parts = [part.padded(most) for part in parts]
         groups = zip(*((part.ends, part.slopes) for part in parts), strict=True)
         return cls._unchecked(*(tuple(map(np.concatenate, zip(*g, strict=True))) for g in groups))
-
-    @classmethod
-    def _unchecked(cls, ends: tuple[FloatArray, ...], slopes: tuple[FloatArray, ...]) -> Penalty:
-        """Without the checks, for parts of what has been checked."""
-        penalty = object.__new__(cls)
-        object.__setattr__(penalty, "ends", ends)
-        object.__setattr__(penalty, "slopes", slopes)
-        return penalty
-
-    @cached_property
-    def extent(self) -> Extent:
-        """``Extent`` of all variables."""
-        return Extent.of(self)
 
     @property
     def is_linear(self) -> bool:
@@ -163,7 +208,7 @@ class Penalty(PiecewiseLinear):
             yield kink, (self.lower < kink) & (kink < self.upper) & (low < high), high - low
 
     def zero_where(self, mask: BoolArray) -> Penalty:
-        """The same penalties, but intervals of nothing but zero where ``mask`` is true."""
+        """Return these penalties, with intervals of nothing but zero where ``mask`` is true."""
         ends = tuple(np.where(mask, 0.0, end) for end in self.ends)
         return self._unchecked(ends, self.slopes)
 
@@ -228,47 +273,7 @@ class Penalty(PiecewiseLinear):
         values = np.empty(code.N_TOTALS)
         a, gradient = self._check_lengths(a, gradient)
         code.survey(self.pieces, as_vector(size, n), a, gradient, rates, values)
-        return Totals.of(values)
-
-    def _check_lengths(self, *arrays: FloatArray) -> Iterator[FloatArray]:
-        """Numbers of all variables for compiled code, which checks no lengths."""
-        shape = self.ends[0].shape
-        for array in arrays:
-            if array.shape != shape:
-                raise ValueError(f"an array of shape {array.shape} for {len(self)} variables.")
-        return map(_to_contiguous, arrays)
-
-    def gap(
-        self,
-        a: FloatArray,
-        gradient: FloatArray,
-        ridge: FloatArray | float,
-        multiplier: float,
-        implied: ImpliedEnds,
-    ) -> float:
-        """``sum h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``.
-
-        ``implied`` is what the equality says of infinite ends, see ``Extent.implied``.
-        """
-        ridge = as_vector(ridge, len(self.lower))
-        a, gradient = self._check_lengths(a, gradient)
-        numbers = map(float, (multiplier, *implied))
-        return float(code.gap(self.pieces, ridge, a, gradient, *numbers))
-
-    def set_to_minimiser(
-        self,
-        a: FloatArray,
-        smooth: FloatArray,
-        ridge: FloatArray,
-        multiplier: float,
-        held: BoolArray,
-    ) -> float:
-        """Set variables to their optimum for a fixed multiplier, in place; ``sum a``.
-
-        a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``, unless it is
-        held, or that would be infinite.
-        """
-        return float(code.set_to_minimiser(self.pieces, ridge, float(multiplier), smooth, held, a))
+        return Totals.from_values(values)
 
     def remove_rounding(
         self, a: FloatArray, total: float, diagonal: FloatArray, rtol: float = 1e-12
@@ -292,26 +297,21 @@ class Penalty(PiecewiseLinear):
         """Multiplier of the equality, see ``Totals.multiplier``."""
         return self.survey(a, gradient).multiplier
 
-    def clipped(self, a: FloatArray) -> FloatArray:
-        """``a`` within the intervals."""
-        return np.clip(a, self.lower, self.upper)
+    @classmethod
+    def _unchecked(cls, ends: tuple[FloatArray, ...], slopes: tuple[FloatArray, ...]) -> Penalty:
+        """Without the checks, for parts of what has been checked."""
+        penalty = object.__new__(cls)
+        object.__setattr__(penalty, "ends", ends)
+        object.__setattr__(penalty, "slopes", slopes)
+        return penalty
 
-    def filled(self, a: FloatArray, amount: float) -> FloatArray:
-        """``a`` moved by ``amount`` in all, one variable after the other, each to its end."""
-        ends = self.upper if amount > 0 else self.lower
-        reached = np.abs(ends - a).cumsum()
-        # A room filled to the last bit but one by rounding counts as full.
-        n = int(reached.searchsorted(abs(amount) * (1.0 + 1e-12), side="right"))
-        filled = np.concatenate([ends[:n], a[n:]])
-        left = abs(amount) - (float(reached[n - 1]) if n else 0.0)
-        if n < len(a) and left > 1e-12 * abs(amount):
-            filled[n] += math.copysign(left, amount)
-        return filled
-
-    def scaled(self, breakpoints: float | FloatArray, slopes: float) -> Penalty:
-        """The penalty with all breakpoints, and all slopes, times a number > 0."""
-        ends = tuple(end * breakpoints for end in self.ends)
-        return self._unchecked(ends, tuple(slope * slopes for slope in self.slopes))
+    def _check_lengths(self, *arrays: FloatArray) -> Iterator[FloatArray]:
+        """Numbers of all variables for compiled code, which checks no lengths."""
+        shape = self.ends[0].shape
+        for array in arrays:
+            if array.shape != shape:
+                raise ValueError(f"an array of shape {array.shape} for {len(self)} variables.")
+        return map(_to_contiguous, arrays)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class PiecewiseLinear(ABC):
 
     @property
     def kinks(self) -> tuple[FloatArray, ...]:
-        """Where slopes change: the ends of pieces inside the intervals."""
+        """tuple of arrays: The ends of pieces inside the intervals, where slopes change."""
         return self.ends[1:-1]
 
     @property

@@ -50,7 +50,7 @@ class Totals(NamedTuple):
     n_outside: int  # outside of their intervals
 
     @classmethod
-    def of(cls, values: FloatArray) -> Totals:
+    def from_values(cls, values: FloatArray) -> Totals:
         """From what compiled code has filled in."""
         *numbers, n_between, n_used, n_outside = values.tolist()
         return cls._make([*numbers, int(n_between), int(n_used), int(n_outside)])
@@ -123,7 +123,7 @@ class Extent(NamedTuple):
     infinite_upper: int = 0
 
     @classmethod
-    def of(cls, penalty: PiecewiseLinear) -> Extent:
+    def from_penalty(cls, penalty: PiecewiseLinear) -> Extent:
         """Of all variables of a penalty."""
         sums: list[float] = []
         sizes: list[float] = []
@@ -170,7 +170,7 @@ class Extent(NamedTuple):
             )
 
     def implied(self, total: float) -> ImpliedEnds:
-        """What ``sum a = total`` implies for infinite ends: low, low_free, high, high_free.
+        """Return low, low_free, high, high_free: ends that ``sum a = total`` implies if infinite.
 
         A variable without a lower bound is at least ``low`` plus its upper bound, or at least
         ``low_free`` where it has none; likewise for ``high``.

@@ -77,7 +77,7 @@ def collect(
         created=metadata["created"],
         version=metadata["versions"]["fewlabels"],
         command=command,
-        machine=metadata["method"],
+        method=metadata["method"],
         title=method.title,
         task=task,
         reason=training["choice"],

@@ -101,7 +101,7 @@ class Contents:
     """Contents of a report, as plain data.
 
     ``source`` and ``model`` name the data and the model file, which a ``version`` of fewlabels
-    ``created``, and ``command`` repeats that (empty if it is unknown). ``machine`` is the method's
+    ``created``, and ``command`` repeats that (empty if it is unknown). ``method`` is the method's
     name on the command line, ``title`` its name in words, ``task`` its task, and ``reason`` says
     why it was chosen. ``findings`` are the answer, ``rows`` counts by label, ``columns`` describe
     the table, ``settings`` the estimator's parameters, ``tuning`` their search. ``history``,
@@ -117,7 +117,7 @@ class Contents:
     created: str
     version: str
     command: str
-    machine: str
+    method: str
     title: str
     task: Task
     reason: str

@@ -68,7 +68,7 @@ class ArrayFile:
     stamp: Stamp
 
     @classmethod
-    def of(cls, array: AnyArray) -> Self | None:
+    def from_array(cls, array: AnyArray) -> Self | None:
         """The file of a memory-mapped array; None where it is none, gone, or in another order."""
         holder: object = array
         mapped: np.memmap[Any, Any] | None = None
@@ -192,14 +192,14 @@ class SparseFile(RowFile):
 def find_row_file(X: object) -> DenseFile | SparseFile | None:
     """The ``DenseFile`` or ``SparseFile`` of memory-mapped rows; None where they are none."""
     if isinstance(X, sp.csr_array | sp.csr_matrix):
-        files = [ArrayFile.of(array) for array in (X.data, X.indices, X.indptr)]
+        files = [ArrayFile.from_array(array) for array in (X.data, X.indices, X.indptr)]
         arrays = [file for file in files if file is not None]
         return SparseFile(arrays, X.shape[1]) if len(arrays) == len(files) else None
     if not isinstance(X, np.ndarray) or X.base is None:  # which owns its memory
         return None
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         return None
-    array = ArrayFile.of(X)
+    array = ArrayFile.from_array(X)
     return None if array is None or not X.size else DenseFile(array)
 
 
@@ -211,9 +211,6 @@ class FileShard(Shard):
         super().__init__(n, first, None if weight is None else weight[own])
         self.source = source
 
-    def number(self, row: int) -> int:
-        return int(self.source.numbers(np.asarray(self.first + row)))
-
     def pieces(self) -> Iterator[tuple[slice, RowMatrix]]:
         step = self.source.rows_of_a_piece
         read, files = self.source.file.reader()
@@ -224,14 +221,6 @@ class FileShard(Shard):
         finally:
             for file in files:
                 file.close()
-
-    def _read(self, read: ReadRows, start: int, stop: int) -> RowMatrix:
-        first, last = self.source.numbers(np.array([self.first + start, self.first + stop - 1]))
-        rows = read(first, last + 1)
-        if last - first >= stop - start:
-            rows = rows[self.source.numbers(self.first + np.arange(start, stop)) - first]
-        self.source.count_read(stop - start)
-        return rows.astype(self.source.dtype, copy=False)
 
     def take(self, places: IntArray) -> RowMatrix:
         places = np.asarray(places)
@@ -254,6 +243,17 @@ class FileShard(Shard):
             for file in files:
                 file.close()
         return stack_rows(found)[: len(places)]
+
+    def number(self, row: int) -> int:
+        return int(self.source.numbers(np.asarray(self.first + row)))
+
+    def _read(self, read: ReadRows, start: int, stop: int) -> RowMatrix:
+        first, last = self.source.numbers(np.array([self.first + start, self.first + stop - 1]))
+        rows = read(first, last + 1)
+        if last - first >= stop - start:
+            rows = rows[self.source.numbers(self.first + np.arange(start, stop)) - first]
+        self.source.count_read(stop - start)
+        return rows.astype(self.source.dtype, copy=False)
 
 
 class FileSource(ShardedSource):
@@ -287,20 +287,6 @@ class FileSource(ShardedSource):
             )
         self._divide(n, n_shards, weight)
 
-    def _divide(self, n: int, n_shards: int, weight: FloatArray | None = None) -> None:
-        ends = [n * k // n_shards for k in range(n_shards + 1)]
-        pairs = [(ends[k], ends[k + 1]) for k in range(n_shards) if ends[k] < ends[k + 1]]
-        self.shards = [FileShard(self, b - a, a, weight) for a, b in pairs]
-
-    def count_read(self, n_rows: int) -> None:
-        """Note that so many rows were read."""
-        self.rows_read += n_rows
-        if self._listener is not None:
-            self._listener(self.rows_read / self.n)
-
-    def spent(self) -> dict[str, float]:
-        return {"rows_read": self.rows_read}
-
     def leave_out(self, mask: BoolArray) -> None:
         if any(shard.weight is not None for shard in self.shards):
             super().leave_out(mask)
@@ -312,3 +298,17 @@ class FileSource(ShardedSource):
 
     def numbers(self, ids: IntArray) -> IntArray:
         return ids + np.searchsorted(self._before, ids, "right")
+
+    def spent(self) -> dict[str, float]:
+        return {"rows_read": self.rows_read}
+
+    def count_read(self, n_rows: int) -> None:
+        """Note that so many rows were read."""
+        self.rows_read += n_rows
+        if self._listener is not None:
+            self._listener(self.rows_read / self.n)
+
+    def _divide(self, n: int, n_shards: int, weight: FloatArray | None = None) -> None:
+        ends = [n * k // n_shards for k in range(n_shards + 1)]
+        pairs = [(ends[k], ends[k + 1]) for k in range(n_shards) if ends[k] < ends[k + 1]]
+        self.shards = [FileShard(self, b - a, a, weight) for a, b in pairs]

@@ -44,7 +44,7 @@ def _arrays_of(value: object) -> tuple[object, ...]:
     return (value,)
 
 
-def held(X: RowMatrix) -> RowMatrix:
+def copy_mapped(X: RowMatrix) -> RowMatrix:
     """Rows in memory: mapped ones are copied, all others are as they are."""
     if not any(find_mapped_files(X)):
         return X

@@ -52,6 +52,20 @@ class MemorySource(RowSource):
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "shape", self.everything.shape)
 
+    # -- as a source of rows ---------------------------------------------------------------------
+
+    is_in_memory = True
+
+    @property
+    def n_counting(self) -> int:
+        return self.X.shape[0]
+
+    @cached_property
+    def mass(self) -> float:
+        """Weight of all normal rows."""
+        weights = self.weights if self.anomaly is None else self.weights[~self.anomaly]
+        return float(weights.sum())
+
     @property
     def indices(self) -> IntArray:
         """Indices of the rows that count."""
@@ -61,6 +75,44 @@ class MemorySource(RowSource):
     def weights(self) -> FloatArray:
         """Weights of the rows that count."""
         return np.ones(self.X.shape[0]) if self.weight is None else self.weight
+
+    # -- as a source of rows ---------------------------------------------------------------------
+
+    def gamma(self, rule: str | float) -> float:
+        return resolve_gamma(rule, *self.normal())
+
+    def check(self, kernel: Kernel, *, width: bool) -> None:
+        kernel.check_powers(self.X)
+        if width and isinstance(kernel, MappedKernel) and kernel.of_distance:
+            check_width(kernel, self.X)
+
+    def build_problem(
+        self, kernel: Kernel, formulation: Formulation, n_jobs: int
+    ) -> BoundProblemInMemory:
+        shift = self.shift(kernel) if formulation.moves_with_rows else None
+        min_support = formulation.min_support(self.mass)
+        gram = make_training_gram(kernel, centered(self.X, shift), n_jobs, min_support=min_support)
+        numbers = self.numbers
+        if formulation.needs_diagonal:
+            numbers = numbers | {"diagonal": gram.diagonal()}
+        return BoundProblemInMemory(self, formulation.problem(gram, numbers, self.mass), shift)
+
+    def shift(self, kernel: Kernel) -> FloatArray | None:
+        return find_shift(kernel, self.X)
+
+    def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
+        return make(kernel, centered(self.X, shift))
+
+    def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
+        held: FunctionRows | None = None
+        if self.is_matrix:  # which nobody keeps
+            held = self.everything[mask], {"diagonal": np.diag(self.everything)[mask]}
+        own = HeldOut(mask, self.scatter(self.weights))
+        return replace(self.exclude(mask), held_out=own), held
+
+    @property
+    def is_updatable(self) -> bool:
+        return not self.is_matrix
 
     @cached_property
     def anomaly(self) -> BoolArray | None:
@@ -74,12 +126,6 @@ class MemorySource(RowSource):
                 "model needs normal rows; pass at least one."
             )
         return mask if mask.any() else None
-
-    @cached_property
-    def mass(self) -> float:
-        """Weight of all normal rows."""
-        weights = self.weights if self.anomaly is None else self.weights[~self.anomaly]
-        return float(weights.sum())
 
     @property
     def numbers(self) -> dict[str, AnyArray]:
@@ -118,50 +164,6 @@ class MemorySource(RowSource):
         weight = None if self.weight is None else self.weight[chosen]
         return replace(self, weight=weight, kept=self.indices[chosen])
 
-    # -- as a source of rows ---------------------------------------------------------------------
-
-    @property
-    def n_counting(self) -> int:
-        return self.X.shape[0]
-
-    is_in_memory = True
-
-    @property
-    def is_updatable(self) -> bool:
-        return not self.is_matrix
-
-    def gamma(self, rule: str | float) -> float:
-        return resolve_gamma(rule, *self.normal())
-
-    def check(self, kernel: Kernel, *, width: bool) -> None:
-        kernel.check_powers(self.X)
-        if width and isinstance(kernel, MappedKernel) and kernel.of_distance:
-            check_width(kernel, self.X)
-
-    def shift(self, kernel: Kernel) -> FloatArray | None:
-        return find_shift(kernel, self.X)
-
-    def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
-        return make(kernel, centered(self.X, shift))
-
-    def build_problem(
-        self, kernel: Kernel, formulation: Formulation, n_jobs: int
-    ) -> BoundProblemInMemory:
-        shift = self.shift(kernel) if formulation.moves_with_rows else None
-        min_support = formulation.min_support(self.mass)
-        gram = make_training_gram(kernel, centered(self.X, shift), n_jobs, min_support=min_support)
-        numbers = self.numbers
-        if formulation.needs_diagonal:
-            numbers = numbers | {"diagonal": gram.diagonal()}
-        return BoundProblemInMemory(self, formulation.problem(gram, numbers, self.mass), shift)
-
-    def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
-        held: FunctionRows | None = None
-        if self.is_matrix:  # which nobody keeps
-            held = self.everything[mask], {"diagonal": np.diag(self.everything)[mask]}
-        own = HeldOut(mask, self.scatter(self.weights))
-        return replace(self.exclude(mask), held_out=own), held
-
 
 @dataclass(frozen=True, eq=False)
 class BoundProblemInMemory(BoundProblem):
@@ -177,8 +179,8 @@ class BoundProblemInMemory(BoundProblem):
 
     def solve(self, settings: Settings, start: Result | None = None) -> SolvedProblem:
         """See ``BoundProblem``; ``start`` may be an earlier ``Result``."""
-        return self.solved(solve_decomposition(self.problem, start, settings))
+        return self.with_result(solve_decomposition(self.problem, start, settings))
 
-    def solved(self, result: Result) -> SolvedProblem:
+    def with_result(self, result: Result) -> SolvedProblem:
         """A result as what is solved."""
         return SolvedProblem(self.source.X, self.source.indices, self.problem, result)

@@ -126,7 +126,7 @@ class RowStore:
 
     @property
     def has_all_rows(self) -> bool:
-        """Whether there is a row at every place."""
+        """bool: Whether there is a row at every place."""
         return self._n_alive == self.n_places
 
     def rows(self, places: IntArray) -> RowMatrix:

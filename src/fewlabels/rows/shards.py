@@ -50,7 +50,7 @@ class Shard(ABC):
 
     def moments(self) -> Moments | None:
         """``Moments`` of the rows, which are checked: numbers have to be finite."""
-        return Moments.of(self)
+        return Moments.from_shard(self)
 
     def farthest(self, center: FloatArray | None) -> float:
         """The largest squared norm of a row less a centre, which may be None."""
@@ -61,7 +61,7 @@ class Shard(ABC):
         """The number that a user knows a row by."""
         return self.first + row
 
-    def own(self, ids: IntArray) -> IntArray:
+    def local_places(self, ids: IntArray) -> IntArray:
         """Places of the rows that are here among some numbers in ascending order."""
         low, high = np.searchsorted(ids, (self.first, self.first + self.n))
         return ids[low:high] - self.first
@@ -104,7 +104,7 @@ class Moments:
     row_length: int
 
     @classmethod
-    def of(cls, shard: Shard) -> Moments | None:
+    def from_shard(cls, shard: Shard) -> Moments | None:
         """Compute the moments of a shard's rows, and check that numbers are finite."""
         found = [cls._of_piece(shard, where, rows) for where, rows in shard.pieces()]
         return cls.combined(found) if found else None
@@ -182,7 +182,7 @@ class TakeRows:
         self.ids = ids
 
     def __call__(self, shard: Shard) -> RowMatrix:
-        return shard.take(shard.own(self.ids))
+        return shard.take(shard.local_places(self.ids))
 
 
 def get_weights(shard: Shard) -> FloatArray:

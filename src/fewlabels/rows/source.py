@@ -27,9 +27,10 @@ from ..problem.formulation import Formulation
 from ..solvers import Settings
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows
+from ..solvers.run import Callback, HistoryEntry
 from .device import ArrayBackend
 from .shards import Moments, Shard, TakeRows, check_finite, choose_rows, get_weights, stack_rows
-from .spec import HistoryCallback, ProblemSpec, SolvedProblem, solve_sharded
+from .spec import ProblemSpec, SolvedProblem, solve_sharded
 
 Answer = TypeVar("Answer")
 # Makes the operator of a kernel over rows in memory.
@@ -86,16 +87,6 @@ class RowSource(ABC):
     backend: ArrayBackend | None = None
 
     @property
-    def is_updatable(self) -> bool:
-        """Whether a model can hold the rows, to be updated."""
-        return False
-
-    @property
-    def anomaly(self) -> BoolArray | None:
-        """Mask of the confirmed anomalies among the rows that count; None without any."""
-        return None
-
-    @property
     @abstractmethod
     def n_counting(self) -> int:
         """Number of the rows of positive weight."""
@@ -114,16 +105,6 @@ class RowSource(ABC):
     @abstractmethod
     def weights(self) -> FloatArray:
         """Weights of the rows that count."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.release()
-
-    def release(self) -> None:
-        """Let go of what the rows take outside of this process."""
-        return None
 
     @abstractmethod
     def gamma(self, rule: str | float) -> float:
@@ -151,6 +132,26 @@ class RowSource(ABC):
 
         The latter as arguments of a ``Function``: rows, and options by name. Else None.
         """
+
+    @property
+    def is_updatable(self) -> bool:
+        """bool: Whether a model can hold the rows, to be updated."""
+        return False
+
+    @property
+    def anomaly(self) -> BoolArray | None:
+        """Mask of the confirmed anomalies among the rows that count; None without any."""
+        return None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let go of what the rows take outside of this process."""
+        return None
 
 
 class ShardedSource(RowSource):
@@ -198,6 +199,59 @@ class ShardedSource(RowSource):
             f"X holds {self.description}, which can't be used here; pass {self.alternative}."
         )
 
+    # -- what follows ----------------------------------------------------------------------------
+
+    @property
+    def n_counting(self) -> int:
+        return self.moments.n
+
+    @property
+    def mass(self) -> float:
+        return self.moments.weight
+
+    @property
+    def indices(self) -> IntArray:
+        """Numbers of all rows."""
+        return np.arange(self.n)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights of all rows."""
+        return np.concatenate(self.call_all(get_weights))
+
+    def gamma(self, rule: str | float) -> float:
+        if not isinstance(rule, str):
+            return float(rule)
+        moments = self.moments
+        sample = self.sample(_N_ROWS_FOR_DISTANCES) if rule == "distance" else None
+        return gamma_of_moments(
+            rule, self.shape[1], moments.variance, moments.total_variance, moments.mean, sample
+        )
+
+    def check(self, kernel: Kernel, *, width: bool) -> None:
+        refused = self.moments  # if a number is missing
+        if refused.n and width and isinstance(kernel, MappedKernel) and kernel.of_distance:
+            check_width(kernel, self.sample(_N_ROWS_FOR_DISTANCES))
+
+    def build_problem(
+        self, kernel: Kernel, formulation: Formulation, n_jobs: int
+    ) -> BoundProblemOverShards:
+        return BoundProblemOverShards(self, kernel, formulation)
+
+    def shift(self, kernel: Kernel) -> FloatArray | None:
+        return self.center() if kernel.is_linear else None
+
+    def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
+        return LinearSourceGram(self, shift)
+
+    def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
+        numbers = np.flatnonzero(mask)
+        rows = self.take(numbers)
+        check_finite(rows, numbers.__getitem__)
+        self.leave_out(mask)
+        self._moments = None
+        return self, (rows, {})
+
     # -- what a source may do otherwise ----------------------------------------------------------
 
     def call_each(self, questions: Iterable[Callable[[Shard], Answer]]) -> list[Answer]:
@@ -234,10 +288,10 @@ class ShardedSource(RowSource):
 
     # -- what follows ----------------------------------------------------------------------------
 
-    def with_usage(self, callback: HistoryCallback | None) -> HistoryCallback:
+    def with_usage(self, callback: Callback | None) -> Callback:
         """A callback that notes in each entry of the history what the source has spent."""
 
-        def note(entry: dict[str, Any]) -> object:
+        def note(entry: HistoryEntry) -> object:
             entry.update(self.spent())
             return callback is not None and callback(entry)
 
@@ -267,50 +321,10 @@ class ShardedSource(RowSource):
             self._moments = Moments.combined(self.call_all(methodcaller("moments")))
         return self._moments
 
-    @property
-    def n_counting(self) -> int:
-        return self.moments.n
-
-    @property
-    def mass(self) -> float:
-        return self.moments.weight
-
     def values(self, of: Callable[[RowMatrix], AnyArray]) -> AnyArray:
         """``of(rows)`` of all rows, as one array."""
         parts = self.call_all(lambda shard: [of(rows) for _, rows in shard.pieces()])
         return np.concatenate([piece for part in parts for piece in part])
-
-    def gamma(self, rule: str | float) -> float:
-        if not isinstance(rule, str):
-            return float(rule)
-        moments = self.moments
-        sample = self.sample(_N_ROWS_FOR_DISTANCES) if rule == "distance" else None
-        return gamma_of_moments(
-            rule, self.shape[1], moments.variance, moments.total_variance, moments.mean, sample
-        )
-
-    def check(self, kernel: Kernel, *, width: bool) -> None:
-        refused = self.moments  # if a number is missing
-        if refused.n and width and isinstance(kernel, MappedKernel) and kernel.of_distance:
-            check_width(kernel, self.sample(_N_ROWS_FOR_DISTANCES))
-
-    def build_problem(
-        self, kernel: Kernel, formulation: Formulation, n_jobs: int
-    ) -> BoundProblemOverShards:
-        return BoundProblemOverShards(self, kernel, formulation)
-
-    @property
-    def indices(self) -> IntArray:
-        """Numbers of all rows."""
-        return np.arange(self.n)
-
-    @property
-    def weights(self) -> FloatArray:
-        """Weights of all rows."""
-        return np.concatenate(self.call_all(get_weights))
-
-    def shift(self, kernel: Kernel) -> FloatArray | None:
-        return self.center() if kernel.is_linear else None
 
     def center(self) -> FloatArray | None:
         """Return the centre to take from all rows (``center_of``); of sparse rows, of a sample."""
@@ -321,17 +335,6 @@ class ShardedSource(RowSource):
     def farthest(self, center: FloatArray | None) -> float:
         """The largest squared norm of a row less a centre, which may be None."""
         return max(self.call_all(methodcaller("farthest", center)), default=0.0)
-
-    def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
-        return LinearSourceGram(self, shift)
-
-    def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
-        numbers = np.flatnonzero(mask)
-        rows = self.take(numbers)
-        check_finite(rows, numbers.__getitem__)
-        self.leave_out(mask)
-        self._moments = None
-        return self, (rows, {})
 
 
 class BoundProblemOverShards(BoundProblem):

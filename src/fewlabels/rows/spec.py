@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -26,9 +25,6 @@ from .shards import Shard
 
 if TYPE_CHECKING:
     from .source import ShardedSource
-
-# Gets every new entry of a history; returning True stops the solver.
-HistoryCallback: TypeAlias = Callable[[dict[str, Any]], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +103,7 @@ class ProblemSpec:
         weight = np.ones(shard.n) if shard.weight is None else shard.weight
         counts = weight > 0
         rows = {"weight": np.where(counts, weight, 1.0), "diagonal": diagonal, **shard.marks}
-        penalty, _ = self.formulation.stated(rows, self.mass)
+        penalty, _ = self.formulation.penalty_and_total(rows, self.mass)
         check_costs(penalty, np.abs(diagonal).max(initial=0.0))
         ridge = np.broadcast_to(self.formulation.ridge(rows), shard.n) * 1.0
         if not counts.all():  # they stay at 0
@@ -117,7 +113,7 @@ class ProblemSpec:
     def total(self) -> float:
         """Sum of the variables."""
         nothing = dict.fromkeys(("weight", "diagonal", "positive"), np.empty(0))
-        return self.formulation.stated(nothing, self.mass)[1]
+        return self.formulation.penalty_and_total(nothing, self.mass)[1]
 
 
 class SolvedProblem(NamedTuple):

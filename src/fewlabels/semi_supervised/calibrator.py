@@ -186,7 +186,7 @@ class Calibrator:
 
     @property
     def moves_intercept(self) -> bool:
-        """Whether the class ratio moves the intercept, instead of the mean of f."""
+        """bool: Whether the class ratio moves the intercept, instead of the mean of f."""
         return self.estimator.class_ratio_ is not None and self.estimator.balance is False
 
     def decisions(self, sample: Sample) -> FloatArray:

@@ -21,6 +21,7 @@ from ..kernels.operators import GramOperator
 from ..rows.row_store import RowStore, run_until_current
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
+from ..solvers.run import HistoryEntry
 from . import beginning as begin
 from .beginning import Start
 from .data import S3VMData, S3VMSolution
@@ -28,8 +29,8 @@ from .path_state import ABSENT, NONE, PathSolution, PathState, both_classes
 from .problem import SemiSupervised
 from .sign_relaxation import SignSolution
 
-# What rounds and operations have noted: numbers by name.
-History: TypeAlias = list[dict[str, Any]]
+# Entries of rounds and operations.
+History: TypeAlias = list[HistoryEntry]
 # Builds a path over rows: the path, and its rows in its order.
 BuildPath: TypeAlias = Callable[[begin.PathRows], tuple[PathFollower, IntArray]]
 
@@ -81,7 +82,7 @@ class ClassPath:
 
     @property
     def has_start(self) -> bool:
-        """Whether it is known where the next path begins."""
+        """bool: Whether it is known where the next path begins."""
         return self._now.start is not None
 
     @property
@@ -92,7 +93,7 @@ class ClassPath:
 
     @property
     def ready(self) -> bool:
-        """Whether both classes have a label."""
+        """bool: Whether both classes have a label."""
         return both_classes(self.rows["label"][self.rows.places])
 
     # Whether enough has changed since the last rebuild for another; or, by itself, for the first.

@@ -1,6 +1,6 @@
 """What an S3VM is given: labels, costs and shares, checked and as its problems take them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -13,15 +13,14 @@ from .._util.warn import warn
 from ..class_prior.class_ratio import estimate_shares
 from ..class_prior.contradiction import compare_label_ratio
 from ..data.labels.semi_supervised import class_indices, read_ratio, read_semi_labels, read_shares
-from ..kernels import TREES_FOR_CLASSES, SharedLeaves, Trees, kind_of
+from ..kernels import TREES_FOR_CLASSES, KernelLike, SharedLeaves, kind_of, learns_labels
 from ..rows.memory import MemorySource
 from ..rows.row_order import value_order
 from ..rows.source import RowSource
 from .problem import SemiSupervised
 
-# What users pass as ``balance``, ``kernel`` and ``class_ratio``.
+# What users pass as ``balance`` and ``class_ratio``.
 Balance: TypeAlias = str | bool | float | Mapping[Any, float]
-KernelChoice: TypeAlias = str | Trees | Callable[..., Any]
 ClassRatio: TypeAlias = str | float | Mapping[Any, float] | VectorLike | None
 
 
@@ -287,13 +286,13 @@ def given_ratio(given: ClassRatio, classes: AnyArray) -> FloatArray | None:
     return None if given is None else read_ratio(given, classes)
 
 
-def has_trees(kernel: KernelChoice) -> bool:
+def has_trees(kernel: KernelLike) -> bool:
     """Return whether a kernel's trees are grown at ``fit``."""
-    return kind_of(kernel).learns == "labels"
+    return learns_labels(kind_of(kernel))
 
 
 def grow_trees(
-    kernel: KernelChoice,
+    kernel: KernelLike,
     rows: MemorySource,
     label: AnyArray,
     n_classes: int,
@@ -311,10 +310,10 @@ def grow_trees(
             "has none yet; start with labelled rows of each class."
         )
     trees = TREES_FOR_CLASSES if isinstance(kernel, str) else kind_of(kernel)
+    assert learns_labels(trees)
     X, place = rows.X[known], class_indices(label[known], n_classes)
     order = value_order(X, place, rows.weights[known])
-    assert isinstance(trees, Trees) and not isinstance(trees, type)
-    return trees.over(X[order], place[order], gamma=gamma, random_state=seed)
+    return trees.with_rows(X[order], place[order], gamma=gamma, random_state=seed)
 
 
 def settings_for_part(model: BaseEstimator) -> dict[str, Any]:

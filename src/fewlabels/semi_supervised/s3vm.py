@@ -24,7 +24,6 @@ from ..data.labels.semi_supervised import one_vs_rest_labels
 from ..kernels import Linear, SharedLeaves, Trees, centered
 from ..rows.memory import MemorySource
 from ..rows.source import RowSource
-from ..rows.spec import HistoryCallback
 from . import reading
 from .calibrator import Calibrator
 from .certifier import Certifier
@@ -33,7 +32,7 @@ from .problem import SemiSupervised
 from .task import SEMI_SUPERVISED
 from .trainer import Trainer
 from .updater import TrainingRecord, warn_of_training
-from .updates import AnyStream, UpdatableS3VM
+from .updates import UpdatableS3VM
 
 # The name of decisions by models trained without the rows among the late values.
 _LEFT_OUT = "left-out decisions"
@@ -312,10 +311,37 @@ class S3VM(UpdatableS3VM):
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelEstimator._FIXED)
     _out_of_core = OutOfCoreSupport(_OUTSIDE, kernels=(Linear,), arrays=False)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
+    @fitting
+    def fit(
+        self,
+        X: MatrixLike,
+        y: VectorLike,
+        sample_weight: VectorLike | None = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Two classes or more; unlabelled rows are missing (NaN, None, "") or ``unlabeled``. If y
+            holds ``unlabeled`` and one other value only, both are taken for classes, with
+            a warning.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+        callback : callable, default=None
+            Called with the newest entry of ``history_`` after every round; returning
+            True stops the fit.
+        """
+        reading.refuse_no_labels(type(self).__name__, y)
+        with self._source(X, sample_weight, y=y) as rows:
+            given, classes = self._read_labels(rows, y)
+            self._fit_source(rows, given, classes, callback)
+        return self
+
+    # -- predictions -----------------------------------------------------------------------------
 
     def score(
         self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
@@ -341,37 +367,20 @@ class S3VM(UpdatableS3VM):
 
         return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
 
-    # -- fitting -------------------------------------------------------------------------------
+    # -- what a fit has found --------------------------------------------------------------------
 
-    @fitting
-    def fit(
-        self,
-        X: MatrixLike,
-        y: VectorLike,
-        sample_weight: VectorLike | None = None,
-        callback: HistoryCallback | None = None,
-    ) -> Self:
-        """Fit the model.
+    @property
+    def left_out_decisions_(self) -> FloatArray | None:
+        """Decisions that calibrated ``predict_proba``, (n_samples, n_functions), or None."""
+        assert self._cache is not None
+        return self._cache.peek(_LEFT_OUT, self._version)
 
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows; for ``kernel="precomputed"`` the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Two classes or more; unlabelled rows are missing (NaN, None, "") or ``unlabeled``. If y
-            holds ``unlabeled`` and one other value only, both are taken for classes, with
-            a warning.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; rows of weight <= 0 are left out.
-        callback : callable, default=None
-            Called with the newest entry of ``history_`` after every round; returning
-            True stops the fit.
-        """
-        reading.refuse_no_labels(type(self).__name__, y)
-        with self._source(X, sample_weight, y=y) as rows:
-            given, classes = self._read_labels(rows, y)
-            self._fit_source(rows, given, classes, callback)
-        return self
+    # -- how it is done --------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
 
     def _read_labels(self, rows: RowSource, y: VectorLike) -> tuple[FloatArray, AnyArray]:
         """Labels of all rows of a ``RowSource``, by number, and the classes."""
@@ -383,7 +392,7 @@ class S3VM(UpdatableS3VM):
         rows: RowSource,
         given: FloatArray,
         classes: AnyArray,
-        callback: HistoryCallback | None,
+        callback: Callback | None,
     ) -> None:
         """Fit to the rows of a ``RowSource`` with labels."""
         self._set_kernel(rows)
@@ -393,7 +402,7 @@ class S3VM(UpdatableS3VM):
         self.classes_ = classes
         self._prepare(rows, label)
         problems, shift = self._problems(), rows.shift(self._make_kernel())
-        stream: AnyStream = None
+        stream: S3VMStream | None = None
         if self.solver == "path" or (rows.kept is None and rows.is_updatable):
             reading.refuse_matrix(self.kernel)
             reading.refuse_left_out(rows.kept)
@@ -429,7 +438,7 @@ class S3VM(UpdatableS3VM):
         if isinstance(rows, MemorySource):
             sample = Sample(rows.X, label, weights, rows.is_matrix)
         self._sample, self._kept = sample if stream is None else None, rows.kept
-        self._record = TrainingRecord.of(found)
+        self._record = TrainingRecord.from_solutions(found)
         if sample is not None:
             solution = self._with_intercept(solution, sample)
         certificate = self._certifier().certificate_of(found, solution.function, rows, given)
@@ -442,7 +451,7 @@ class S3VM(UpdatableS3VM):
         given: FloatArray,
         problems: list[SemiSupervised],
         shift: FloatArray | None,
-        callback: HistoryCallback | None,
+        callback: Callback | None,
     ) -> tuple[list[S3VMData], list[S3VMSolution], Solution]:
         """Data, outcome and ``Solution`` where unlabelled rows neither cost nor hold the mean."""
         trainer, certifier, some = self._trainer(), self._certifier(), rows.exclude(given == 0)
@@ -492,14 +501,6 @@ class S3VM(UpdatableS3VM):
         n_classes = len(self.classes_)
         return Certifier(self._make_kernel(), n_classes, self._offset, self.tol, self.n_jobs)
 
-    # -- probabilities, and where the classes are equally probable -------------------------------
-
-    @property
-    def left_out_decisions_(self) -> FloatArray | None:
-        """Decisions that calibrated ``predict_proba``, (n_samples, n_functions), or None."""
-        assert self._cache is not None
-        return self._cache.peek(_LEFT_OUT, self._version)
-
     def _fit_curve(self) -> Curve | ClassCurves:
         sample = self._sample if self._stream is None else self._sample_of_stream()
         if sample is None:
@@ -514,7 +515,7 @@ class S3VM(UpdatableS3VM):
         return calibrator.curve(scores, sample, self.probability, self.function_)
 
     def _sample_of_stream(self) -> Sample:
-        stream = self._stream
+        stream = self._held_stream
         if not stream.ready:
             raise ValueError(
                 "predict_proba needs labels of every class, which are missing so far; pass "

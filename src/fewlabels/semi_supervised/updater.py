@@ -45,7 +45,7 @@ class TrainingRecord:
     n_nodes: int | None = None
 
     @classmethod
-    def of(cls, found: Sequence[S3VMSolution]) -> Self:
+    def from_solutions(cls, found: Sequence[S3VMSolution]) -> Self:
         """Return the record of the ``S3VMSolution`` of every function."""
         record = cls(tuple(one.objectives for one in found))
         bounds: list[float | FloatArray | None] = [one.lower_bound for one in found]

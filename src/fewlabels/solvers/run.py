@@ -22,7 +22,9 @@ Callback: TypeAlias = Callable[[HistoryEntry], object]
 # Rows that are solved whole: in one working set, and with an exact finish of as many variables.
 # Where only a share has to be evaluated, the larger number. Kernel values of so many
 # rows are float64: it costs milliseconds.
-MAX_ROWS_SOLVED_WHOLE, MAX_ROWS_SOLVED_LAZILY, MAX_LAZY_SHARE = 1024, 2048, 0.3
+MAX_ROWS_SOLVED_WHOLE = 1024
+MAX_ROWS_SOLVED_LAZILY = 2048
+MAX_LAZY_SHARE = 0.3
 
 
 @dataclass(frozen=True)

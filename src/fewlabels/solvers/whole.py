@@ -50,7 +50,7 @@ _ROUNDING = 4.5e-16
 
 
 def is_whole(problem: DualProblem, settings: Settings) -> bool:
-    """Whether a problem is solved here: few rows, and no limit that would cut a run short."""
+    """Return whether a problem is solved here: few rows, and no limit that may cut a run short."""
     return (
         2
         <= problem.n

@@ -109,12 +109,12 @@ def iterate_rows(data: ArrayData, size: int) -> Iterator[tuple[ArrayData, float]
 
     They are in memory, so that they don't change once their file is known not to have changed.
     """
-    from ..rows.mapped import held  # slow to import
+    from ..rows.mapped import copy_mapped  # slow to import
 
     n_rows = data.X.shape[0]
     for part in slice_rows(n_rows, size):
         labels = {name: values[part] for name, values in data.labels.items()}
-        X = as_sparse(data.X[part]) if data.is_sparse else held(data.X[part])
+        X = as_sparse(data.X[part]) if data.is_sparse else copy_mapped(data.X[part])
         yield ArrayData(X, labels), min(1.0, part.stop / n_rows)
         release_pages(data.X)
 

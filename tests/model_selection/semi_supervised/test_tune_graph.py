@@ -40,11 +40,11 @@ def some(positive, rng, n):
 @pytest.mark.parametrize("base", ["rbf", "poly"])
 def test_values_compared_are_those_of_the_kernel_chosen(base, rng):
     X = moons(rng, 60)[0]
-    plain = Manifold(r=0.0, base=base).over(X, gamma=0.7)
+    plain = Manifold(r=0.0, base=base).with_rows(X, gamma=0.7)
     for share, scaling in ((1.0, "mean"), (0.4, "mean"), (1.0, "local"), (0.4, "local")):
         graph = Manifold(r=30.0, n_neighbors=5, base=base, share=share, scaling=scaling)
         found = deformed_values(plain.values(X, X), X, graph)
-        expected = graph.over(X, gamma=0.7).values(X, X)
+        expected = graph.with_rows(X, gamma=0.7).values(X, X)
         np.testing.assert_allclose(found, expected, atol=1e-9 * abs(expected).max())
 
 

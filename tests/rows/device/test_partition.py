@@ -48,7 +48,7 @@ def both(request, library, rng):
     here = Partition(RowsGram(spec.row_map, X), penalty, ridge, 2.0, first=100)
     backend = backend_of(library.there(X))
     there = Partition(
-        ArrayGram(backend, library.there(X), spec), ArrayPenalty.of(backend, penalty, n),
+        ArrayGram(backend, library.there(X), spec), ArrayPenalty.from_penalty(backend, penalty, n),
         to_device(backend, ridge), 2.0, first=100, size=backend.array(1.0), arrays=backend,
     )  # fmt: skip
     for partition in (here, there):
@@ -202,7 +202,7 @@ def test_how_the_gradient_is_spread(both, rng):
 @pytest.mark.parametrize("both", ["kinks"], indirect=True)
 @pytest.mark.parametrize("how", ["numbers", "few values", "one value", "nearly all infinite"])
 def test_the_lowest_are_found_on_the_device(how, library, rng, both):
-    from fewlabels.solvers.engine.messages import Ranked
+    from fewlabels.solvers.engine.messages import LowestRows
 
     partition, n = both[1], 20_000
     partition.n = n
@@ -215,4 +215,9 @@ def test_the_lowest_are_found_on_the_device(how, library, rng, both):
         keys = np.where(rng.random(n) < 0.01, keys, np.inf)
     there = library.there(keys)
     for count in (1, 50, 512, 4000):
-        same(*map(by_number, (Ranked.of(keys, count, 100), partition._lowest(there, count))))
+        same(
+            *map(
+                by_number,
+                (LowestRows.from_keys(keys, count, 100), partition._lowest(there, count)),
+            )
+        )

@@ -56,7 +56,7 @@ class MethodComparison:
             ahead_methods = [method[name] for name in ahead["name"]]
             folds = 0 if clearly else len(scores.folds)
             is_free = np.array([folds >= m.folds_to_lead for m in ahead_methods], bool)
-            is_model = np.array([bool(m.machine) for m in ahead_methods], bool)
+            is_model = np.array([bool(m.key) for m in ahead_methods], bool)
             better = ahead["clear"].to_numpy(bool) | is_free
             if not better.any():
                 break
@@ -96,7 +96,7 @@ class MethodComparison:
             explain_missing(scores, search.stopped),
         )
         clearly = differences["name"][differences["ahead"] & differences["clear"]]
-        machines = {method.name: method.machine for method in scores.methods}
+        keys = {method.name: method.key for method in scores.methods}
         return self._make_result(
             search,
             f"{names[0]}: {verdict} {scores.caution}".rstrip(),
@@ -105,7 +105,7 @@ class MethodComparison:
             differences=differences,
             outcome=outcome,
             worse_than=worse_than,
-            offer=next((machines[name] for name in clearly if machines[name]), ""),
+            offer=next((keys[name] for name in clearly if keys[name]), ""),
         )
 
     def _with_winner(self, place: int) -> Scores:

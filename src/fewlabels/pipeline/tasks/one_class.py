@@ -41,7 +41,7 @@ ON_ALL_ROWS = f"{ref('method', 'svdd')} and one-class train"
 _MAX_COUNTED_ROWS = 20_000
 
 
-def roles(file: TrainingFile, machine: str, options: FitOptions) -> RowSelection:
+def roles(file: TrainingFile, method: str, options: FitOptions) -> RowSelection:
     """Select every row, or only rows of the normal class."""
     if file.labels is None:
         return rows_of.choose_all_rows(file.n_rows)

@@ -24,15 +24,15 @@ class TaskSteps(Protocol):
 
     ON_ALL_ROWS: str
 
-    def roles(self, file: TrainingFile, machine: str, options: FitOptions) -> RowSelection: ...
-
-    def choose(
-        self, why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float
-    ) -> Choice: ...
+    def roles(self, file: TrainingFile, method: str, options: FitOptions) -> RowSelection: ...
 
     def adapt_settings(
         self, settings: dict[str, Any], roles: RowSelection, options: FitOptions
     ) -> dict[str, Any]: ...
+
+    def choose(
+        self, why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float
+    ) -> Choice: ...
 
     def explain_tuning(self, tuning: TuningResult) -> str: ...
 

@@ -76,7 +76,7 @@ class Budget:
         return self.reported or self.ranked if self.baselines is None else self.baselines
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return seconds until the end, at least 0."""
         return 0.0 if self.is_expired else max(0.0, self.seconds - self.used)
 
@@ -90,7 +90,7 @@ class Budget:
 
     @property
     def _seconds_before_report(self) -> float:
-        return self.left - (self._report_seconds if self.reported else 0.0)
+        return self.seconds_left - (self._report_seconds if self.reported else 0.0)
 
     @property
     def _report_seconds(self) -> float:
@@ -101,7 +101,7 @@ class Budget:
 
     def for_fits(self) -> float:
         """Return seconds for the fits that have to be made: some even if the budget is spent."""
-        return _FITS_SHARE * max(self.left, self._grace_seconds)
+        return _FITS_SHARE * max(self.seconds_left, self._grace_seconds)
 
     def to_choose(self) -> float:
         """Return seconds for the choice of settings."""
@@ -126,7 +126,10 @@ class Budget:
         if not self.seconds:
             return Deadline(_SECONDS_AFTER_FIT)
         return Deadline(
-            min(_MAX_TEST_SHARE * self.seconds, max(0.3 * self.left, 0.2 * self._grace_seconds))
+            min(
+                _MAX_TEST_SHARE * self.seconds,
+                max(0.3 * self.seconds_left, 0.2 * self._grace_seconds),
+            )
         )
 
     def test_labels(self) -> Deadline:
@@ -157,7 +160,7 @@ class Budget:
         """Return when what takes long in a report has to end."""
         if not self.seconds:
             return Deadline(_SECONDS_AFTER_FIT)
-        return Deadline(max(self._grace_seconds, self.left))
+        return Deadline(max(self._grace_seconds, self.seconds_left))
 
 
 def describe_cut(cut: str, seconds: float) -> str:

@@ -19,8 +19,8 @@ from ..observer import Observer, capture_warnings
 from ..options.fit import FitOptions
 from ..tasks import Choice, finite
 from .choice import SearchPlan, collect_parameters, with_target_fpr
-from .fitting import Fitted, Run, fit_estimator
-from .preparing import Prepared
+from .fitting import FitResult, Run, fit_estimator
+from .preparing import PreparedTable
 from .result import Training
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def encode_other_rows(
         ]
 
 
-def can_rank_methods(prepared: Prepared) -> bool:
+def can_rank_methods(prepared: PreparedTable) -> bool:
     """Return whether labels can show which method is better."""
     found = prepared.found.y is not None
     return found or bool(find_other_rows(prepared.file, prepared.roles).size)
@@ -144,29 +144,29 @@ def can_rank_methods(prepared: Prepared) -> bool:
 class MethodSwitch(NamedTuple):
     """A method that takes the place of the model; ``facts`` are what the model file says of it."""
 
-    prepared: Prepared
-    fitted: Fitted
+    prepared: PreparedTable
+    fitted: FitResult
     facts: dict[str, Any]
 
 
-def explain_keeping(options: FitOptions, machine: str, switch: bool) -> str:
+def explain_keeping(options: FitOptions, method: str, switch: bool) -> str:
     """Return why the model is kept in any case; empty where a better one may replace it.
 
     ``switch``: whether other models than ours can be delivered at all.
     """
     if options.method is not None:
-        return f"{machine} is kept because of {ref('method')}"
+        return f"{method} is kept because of {ref('method')}"
     fixed = [name for name in options.parameters if name not in _SHARED_PARAMETERS]
     if options.parameters.get("target_fpr") == "none":
         fixed.append("target_fpr")
     if fixed:
         given = " and ".join(ref(name) for name in fixed)
-        return f"{machine} is kept because of {given}"
+        return f"{method} is kept because of {given}"
     if options.weighing:
-        return f"{machine} is kept because of {ref(options.weighing)}"
+        return f"{method} is kept because of {ref(options.weighing)}"
     if options.rows:
-        return f"{machine} is kept because of {ref('rows', True)}"
-    return "" if switch else f"{machine} is kept because it was trained on all rows of the file"
+        return f"{method} is kept because of {ref('rows', True)}"
+    return "" if switch else f"{method} is kept because it was trained on all rows of the file"
 
 
 def fallback_note(kept: str, method: ComparedMethod) -> str:
@@ -177,20 +177,20 @@ def fallback_note(kept: str, method: ComparedMethod) -> str:
         for name, value in method.settings.items()
         if name != "gamma" and isinstance(value, str | int | float)
     )
-    updates = "" if METHODS[method.machine].keeps_rows else "; it can't be updated"
-    return f"{ref('method', method.machine)}{settings} fits {title}{updates} ({kept})"
+    updates = "" if METHODS[method.key].keeps_rows else "; it can't be updated"
+    return f"{ref('method', method.key)}{settings} fits {title}{updates} ({kept})"
 
 
 def _method_title(method: ComparedMethod) -> str:
     """Return what a method that can be delivered is called."""
-    return method.title or METHODS[method.machine].title
+    return method.title or METHODS[method.key].title
 
 
 def switch_method(
     method: ComparedMethod, training: Training, options: FitOptions, seconds: float, run: Run
 ) -> tuple[MethodSwitch | None, str]:
     """Fit the method to all rows; None, and why in words, where it can't be delivered."""
-    prepared, name, comparison = training.prepared, method.machine, training.comparison
+    prepared, name, comparison = training.prepared, method.key, training.comparison
     assert comparison is not None  # it found the method
     title, expected = _method_title(method), comparison.seconds_of(method, prepared.X.shape[0])
     facts, why, is_clear = _facts(method, comparison, prepared.choice.method)
@@ -212,10 +212,10 @@ def switch_method(
     try:
         settings, _ = collect_parameters(choice, {**method.settings, **given})
         settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
-        machine = estimator_class(name)(**settings)
+        estimator = estimator_class(name)(**settings)
         search = SearchPlan(0.0, "defaults")
         fitted = fit_estimator(
-            machine,
+            estimator,
             prepared.X,
             prepared.found.y,
             Run(run.observer),
@@ -235,14 +235,14 @@ def switch_method(
 
 
 def _facts(
-    method: ComparedMethod, comparison: BaselineComparison, machine: str
+    method: ComparedMethod, comparison: BaselineComparison, fitted_method: str
 ) -> tuple[dict[str, Any], str, bool]:
     """Return scores of both methods with the interval, why, and whether it is clear."""
     ours = comparison.table["name"][comparison.table["ours"]].iloc[0]
     beside = comparison.with_winner(method)
     line = beside.differences.set_index("name").loc[ours]
     score = float(comparison.table.set_index("name").loc[method.name, "score"])
-    task = task_of(machine)
+    task = task_of(fitted_method)
     of_other = score - float(line["difference"])
     than = "clearly better than" if line["clear"] else "higher than"
     interval = (
@@ -252,17 +252,17 @@ def _facts(
     if not np.isfinite(line["high"] - line["low"]):
         interval = "on a single split"
     why = (
-        f"its held-out {task.score} is {than} {machine}'s ({task.format_score(score)} vs "
+        f"its held-out {task.score} is {than} {fitted_method}'s ({task.format_score(score)} vs "
         f"{task.format_score(of_other)}, {interval})"
     )
     sentence = f"{_method_title(method)}, because {why}"
-    if METHODS[machine].keeps_rows:
+    if METHODS[fitted_method].keeps_rows:
         sentence += (
-            f"; it can't be updated, and {ref('rows', True)} keeps the {machine}, which can"
+            f"; it can't be updated, and {ref('rows', True)} keeps the {fitted_method}, which can"
         )
     facts = {
-        "method": method.machine,
-        "instead_of": machine,
+        "method": method.key,
+        "instead_of": fitted_method,
         "measure": comparison.measure,
         "score": score,
         "score_of_other": of_other,

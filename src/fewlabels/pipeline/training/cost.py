@@ -13,7 +13,7 @@ from ..._typing import FloatArray, IntArray, RowMatrix
 from ...base.task import Task
 from ...positive_unlabelled.base import find_prior_for_fit
 from ...tasks import task_of
-from .encoding import Encoded
+from .encoding import EncodedRows
 
 # Rows of the first fit.
 _FIRST_FIT_ROWS = 500
@@ -140,13 +140,13 @@ def estimate_cost(
     return CostModel(*fits[-1], power, before)
 
 
-def _time_fit(machine: BaseEstimator, X: RowMatrix, y: IntArray | None) -> float | None:
+def _time_fit(estimator: BaseEstimator, X: RowMatrix, y: IntArray | None) -> float | None:
     """Return seconds that a fit takes; None where it is refused."""
     since = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            machine.fit(X, *(() if y is None else (y,)))
+            estimator.fit(X, *(() if y is None else (y,)))
         except ValueError:
             return None
     return max(time.perf_counter() - since, 1e-4)
@@ -167,13 +167,11 @@ def _estimate_power(before: tuple[int, float], last: tuple[int, float]) -> float
     return float(np.clip(power, *_POWER_RANGE))
 
 
-def count_affordable_rows(
-    cost: CostModel | None, n_rows: int, seconds: float, machine: str
-) -> int:
+def count_affordable_rows(cost: CostModel | None, n_rows: int, seconds: float, method: str) -> int:
     """Count the rows that a model can learn from so that all fits end in these seconds."""
     if cost is None:
         return n_rows
-    each = max(seconds - cost.before, _MIN_FIT_SHARE * seconds) / task_of(machine).fits
+    each = max(seconds - cost.before, _MIN_FIT_SHARE * seconds) / task_of(method).fits
     if cost.predict_seconds(n_rows) <= each:
         return n_rows
     return min(n_rows, max(_MIN_ROWS, cost.max_rows_within(each)))
@@ -209,7 +207,7 @@ def _order_within_class(labels: IntArray) -> FloatArray:
     return turns
 
 
-def take_subset(encoded: Encoded, rows: IntArray) -> Encoded:
+def take_subset(encoded: EncodedRows, rows: IntArray) -> EncodedRows:
     """Return the encoded rows at some positions."""
     found = encoded.found
     inputs = found.rows
@@ -252,13 +250,13 @@ def predict_cost(estimator: BaseEstimator, X: RowMatrix, n_rows: int) -> Cost:
     """
     sizes = [min(size, X.shape[0]) for size in (_FEWER_TRIAL_ROWS, _TRIAL_ROWS)]
     order = np.random.default_rng(0).permutation(X.shape[0])
-    machine = clone(estimator).set_params(target_fpr=None)
+    trial = clone(estimator).set_params(target_fpr=None)
     counts = []
     for size in sizes:
         rows = X[order[:size]]
-        counts.append(len(machine.fit(rows).support_))
+        counts.append(len(trial.fit(rows).support_))
     rows = rows[np.random.default_rng(0).integers(0, rows.shape[0], _TIMED_ROWS)]
-    each = min(_time_scoring(machine, rows) for _ in range(_N_TIMED_SCORINGS)) / (
+    each = min(_time_scoring(trial, rows) for _ in range(_N_TIMED_SCORINGS)) / (
         _TIMED_ROWS * counts[1]
     )
     power = 1.0
@@ -269,7 +267,7 @@ def predict_cost(estimator: BaseEstimator, X: RowMatrix, n_rows: int) -> Cost:
     return Cost(vectors, _PASSES_OVER_KERNEL * each * n_rows * vectors)
 
 
-def _time_scoring(machine: BaseEstimator, rows: RowMatrix) -> float:
+def _time_scoring(estimator: BaseEstimator, rows: RowMatrix) -> float:
     since = time.perf_counter()
-    machine.decision_function(rows)
+    estimator.decision_function(rows)
     return time.perf_counter() - since

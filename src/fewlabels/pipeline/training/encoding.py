@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...model_selection.weighing import ColumnWeights
 
 
-class Encoded(NamedTuple):
+class EncodedRows(NamedTuple):
     """Rows ``found`` in a ``file``, and as ``X`` by an ``encoder`` of the columns in ``schema``.
 
     ``weighing`` says what texts count next to other columns, if labels chose that; ``notes``: for
@@ -53,7 +53,7 @@ def encode(
     spare: int = 0,
     empty_rows: str = "blank",
     known: IntArray | None = None,
-) -> Encoded:
+) -> EncodedRows:
     """Choose rows, and encode them, with texts weighed by labels or as the user says.
 
     Labels are the rows' labels, or ``y``; without any, rare categories count less, unless
@@ -80,18 +80,18 @@ def encode(
     encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
     if weight is not None or not by_labels:
         X = X if weight in (None, 1.0) else weigh_texts(encoder, X, weight)
-        return Encoded(file, found, encoder, X, schema, None, notes)
+        return EncodedRows(file, found, encoder, X, schema, None, notes)
     asked = file.asked if schema.names("text") else ()
     weighing = weigh_by_labels(encoder, schema, X, y, asked)
     if weighing is None:
-        return Encoded(file, found, encoder, X, schema, None, notes)
+        return EncodedRows(file, found, encoder, X, schema, None, notes)
     if weighing.left_out:
         file = replace(file, dropped_columns=weighing.left_out)
         found = file.choose(roles, missing, empty_rows, known)
         encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
     if weighing.ratio != 1.0:
         X = weigh_texts(encoder, X, weighing.ratio)
-    return Encoded(
+    return EncodedRows(
         file, found, encoder, X, schema, weighing, [*notes, _describe_weights(weighing, schema)]
     )
 

@@ -21,8 +21,8 @@ from ..tasks.one_class import describe_trimming
 from ..tasks.steps import steps_of
 from .choice import CHOSEN, SearchPlan
 from .encoding import text_facts
-from .fitting import Fitted
-from .preparing import Prepared
+from .fitting import FitResult
+from .preparing import PreparedTable
 from .testing import tests_facts, unlike_facts
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 def describe_training(
-    prepared: Prepared,
-    fitted: Fitted,
+    prepared: PreparedTable,
+    fitted: FitResult,
     options: FitOptions,
     observer: Observer,
     tests: Tests | None,
 ) -> dict[str, Any]:
     """Return what the model file says of a fitted model."""
-    machine, estimator = prepared.choice.method, fitted.estimator
+    method, estimator = prepared.choice.method, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
     names = facts.get("classes")
     why = explain_settings(estimator, fitted.tuning, prepared.search, names)
@@ -48,7 +48,7 @@ def describe_training(
         notes = [note for note in notes if not note.startswith("the class prior is ")]
     training = {
         "data": prepared.file.name,
-        "method": machine,
+        "method": method,
         "choice": prepared.choice.why,
         "settings": why,
         "rows_read": prepared.file.n_rows,
@@ -79,7 +79,7 @@ def describe_training(
         if value is None or isinstance(value, str | int | float | bool | BaseEstimator)
     }
     training = render_all(drop_meaningless_figures(training), observer.words)
-    return describe_model(machine, parameters, prepared.schema, training)
+    return describe_model(method, parameters, prepared.schema, training)
 
 
 def collect_figures(
@@ -150,13 +150,13 @@ def count_labels(facts: dict[str, Any], y: IntArray | None) -> dict[str, int]:
     return {facts["positive"]: int((y == 1).sum())} if "positive" in facts else {}
 
 
-def count_answers(predicted: IntArray, y: IntArray, machine: str) -> tuple[IntArray, IntArray]:
+def count_answers(predicted: IntArray, y: IntArray, method: str) -> tuple[IntArray, IntArray]:
     """Count rows with a label, and rows that have or are given one, by class number.
 
     ``predicted`` are the classes that the model gives, as numbers.
     """
     predicted, y = np.asarray(predicted).astype(np.intp), np.asarray(y).astype(np.intp)
-    labeled = task_of(machine).is_known(y)
+    labeled = task_of(method).is_known(y)
     found = np.where(labeled, y, predicted)
     n = int(max(found.max(initial=1), 1)) + 1
     return np.bincount(y[labeled], minlength=n), np.bincount(found, minlength=n)

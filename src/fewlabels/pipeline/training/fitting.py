@@ -51,7 +51,7 @@ class Run:
     switch: bool = True
 
 
-class Fitted(NamedTuple):
+class FitResult(NamedTuple):
     """A fitted model: the search for its settings, if any, and seconds of the fit alone.
 
     ``messages`` are what the user should know. A fit may have ``stopped`` early although the
@@ -76,7 +76,7 @@ def fit_estimator(
     budget: Budget | None = None,
     propensity: FloatArray | None = None,
     groups: IntArray | None = None,
-) -> Fitted:
+) -> FitResult:
     """Search for settings, fit, and calibrate probabilities.
 
     The ``budget`` limits the calibration; after Ctrl-C in the search, what follows hurries.
@@ -118,7 +118,7 @@ def fit_estimator(
     stopped = any(" stopped early (" in message for message in messages)
     end = budget.calibration(seconds) if budget else Deadline()
     messages += _calibrate(estimator, X, observer, end, budget, groups)
-    return Fitted(estimator, tuning, seconds, messages, stopped)
+    return FitResult(estimator, tuning, seconds, messages, stopped)
 
 
 def _is_default_rate(estimator: BaseEstimator, given: Mapping[str, Any]) -> bool:

@@ -40,7 +40,7 @@ from .cost import (
     estimate_cost,
     take_subset,
 )
-from .encoding import Encoded, encode
+from .encoding import EncodedRows, encode
 from .propensities import check_takes_propensities
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _FASTER = "Gaussian kernels only, because trees would take too much of the time 
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedTable:
     """A table that is ready to be learned from.
 
     ``choice`` is the model with ``settings``, ``roles`` say which rows of the ``file`` it learns
@@ -80,7 +80,7 @@ class Prepared:
     groups: Groups | None = None
 
 
-def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Prepared:
+def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> PreparedTable:
     """Read a table, and choose the method and the rows it learns from."""
     since = time.perf_counter()
     file = read_training(data, **options.columns)
@@ -134,7 +134,7 @@ def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> Pre
     )
     expected = 0.0 if cost is None else cost.predict_seconds(X.shape[0])
     notes += grouping.notes
-    return Prepared(
+    return PreparedTable(
         file,
         planned.choice,
         roles,
@@ -187,7 +187,7 @@ def _limit_rows(
     width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
     size = file.n_rows
     if budget.seconds:
-        size = count_encodable_rows(file.n_rows, width, read, budget.left)
+        size = count_encodable_rows(file.n_rows, width, read, budget.seconds_left)
     places = np.flatnonzero(roles.keep)
     if size >= len(places):
         return file, roles
@@ -199,13 +199,13 @@ def _limit_rows(
 
 
 def _with_cost(
-    planned: _Plan, file: TrainingFile, encoded: Encoded, options: FitOptions, budget: Budget
+    planned: _Plan, file: TrainingFile, encoded: EncodedRows, options: FitOptions, budget: Budget
 ) -> tuple[_Plan, CostModel | None]:
     """Return the plan and what it costs: a quicker plan where an ensemble takes long."""
 
     def measure(plan: _Plan) -> CostModel | None:
-        machine = estimator_class(plan.choice.method)(**plan.settings)
-        return estimate_cost(machine, encoded.X, encoded.found.y, budget.for_fits())
+        estimator = estimator_class(plan.choice.method)(**plan.settings)
+        return estimate_cost(estimator, encoded.X, encoded.found.y, budget.for_fits())
 
     found, n_rows = measure(planned), encoded.X.shape[0]
     chosen = options.method is None and planned.choice.method == "pu-ensemble"

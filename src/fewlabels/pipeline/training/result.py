@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sklearn.pipeline import Pipeline
 
 from .budget import Budget
-from .fitting import Fitted
-from .preparing import Prepared
+from .fitting import FitResult
+from .preparing import PreparedTable
 
 if TYPE_CHECKING:
     from ...model_selection import BaselineComparison
@@ -24,8 +24,8 @@ class Training:
     The ``budget`` is for the whole job.
     """
 
-    prepared: Prepared
-    fitted: Fitted
+    prepared: PreparedTable
+    fitted: FitResult
     metadata: dict[str, Any]
     comparison: BaselineComparison | None = None
     tests: Tests | None = None

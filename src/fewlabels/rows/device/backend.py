@@ -15,7 +15,7 @@ from ..._typing import FloatArray
 from ..._util.extras import require
 from ...problem import Penalty, Totals
 from ...problem.piecewise import PiecewiseLinear
-from ...solvers.engine.messages import Histogram, Ranked
+from ...solvers.engine.messages import Histogram, LowestRows
 
 if TYPE_CHECKING:
     from .penalty import ArrayPenalty
@@ -55,6 +55,10 @@ class ArrayBackend:
         self.moved += values.nbytes
         return self.xp.asarray(values.copy(), device=self.device)
 
+    def rows(self, places: npt.ArrayLike) -> DeviceArray:
+        """Places of NumPy as an index here."""
+        return self.array(places, np.int64)
+
     def numpy(self, array: DeviceArray) -> Any:
         """An array from here, in NumPy."""
         name = self.xp.__name__.split(".")[-1]
@@ -69,6 +73,10 @@ class ArrayBackend:
         self.moved += values.nbytes
         return values
 
+    def penalty(self, penalty: PiecewiseLinear) -> Penalty:
+        """An ``ArrayPenalty`` in NumPy."""
+        return cast("ArrayPenalty", penalty).numpy()
+
     def numbers(self, arrays: Iterable[DeviceArray]) -> list[float]:
         """Arrays without axes as numbers, by one trip."""
         kind = self.float64
@@ -78,22 +86,6 @@ class ArrayBackend:
         """Return ``n`` zeros in float64."""
         return self.xp.zeros(n, dtype=self.float64, device=self.device)
 
-    def exactly(self, array: DeviceArray) -> DeviceArray:
-        """An array in float64."""
-        return self.xp.astype(array, self.float64, copy=False)
-
-    def places(self, mask: DeviceArray) -> DeviceArray:
-        """Return the places where a mask is true, as an array here."""
-        return self.xp.nonzero(mask)[0]
-
-    def rows(self, places: npt.ArrayLike) -> DeviceArray:
-        """Places of NumPy as an index here."""
-        return self.array(places, np.int64)
-
-    def penalty(self, penalty: PiecewiseLinear) -> Penalty:
-        """An ``ArrayPenalty`` in NumPy."""
-        return cast("ArrayPenalty", penalty).numpy()
-
     def copy(self, array: DeviceArray) -> DeviceArray:
         """An array of its own."""
         return self.xp.asarray(array, copy=True)
@@ -102,11 +94,15 @@ class ArrayBackend:
         """The largest absolute value."""
         return float(self.xp.max(self.xp.abs(array)))
 
+    def places(self, mask: DeviceArray) -> DeviceArray:
+        """Return the places where a mask is true, as an array here."""
+        return self.xp.nonzero(mask)[0]
+
     def take(self, array: DeviceArray, places: DeviceArray) -> DeviceArray:
         """Some entries of an array, or the one that is for all."""
         return array if array.ndim == 0 else self.xp.take(array, places)
 
-    def taken(self, arrays: Sequence[DeviceArray], places: DeviceArray) -> list[FloatArray]:
+    def take_each(self, arrays: Sequence[DeviceArray], places: DeviceArray) -> list[FloatArray]:
         """Some entries of each of several arrays, in NumPy, by one trip."""
         n = places.shape[0]
         parts = [self.xp.broadcast_to(self.take(array, places), (n,)) for array in arrays]
@@ -155,15 +151,11 @@ class ArrayBackend:
         """Rates of change up and down, which were found with these ``totals``; None if lost."""
         return self._found[1] if self._found is not None and self._found[0] is totals else None
 
-    def release(self) -> None:
-        """Forget rates of change, which take room on the device."""
-        self._found = None
-
-    def ranked(self, keys: DeviceArray, count: int) -> Ranked:
-        """The lowest of many keys, as ``Ranked`` places; few keys leave the device."""
+    def find_lowest(self, keys: DeviceArray, count: int) -> LowestRows:
+        """The lowest of many keys, as ``LowestRows`` places; few keys leave the device."""
         xp = self.xp
         if keys.shape[0] <= max(_MAX_ROWS_ON_HOST, 4 * count):
-            return Ranked.of(self.numpy(keys), count)
+            return LowestRows.from_keys(self.numpy(keys), count)
         some = xp.sort(keys[::_RANKING_STRIDE])
         place, limit = 2 * (count // _RANKING_STRIDE) + 16, self.array(np.inf)
         while place < some.shape[0]:
@@ -179,13 +171,13 @@ class ArrayBackend:
             alike = self.places(keys == limit)
             found.append(alike[: min(missing, alike.shape[0])])
         chosen = xp.sort(xp.concat(found))
-        best = Ranked.of(self.numpy(xp.take(keys, chosen)), count)
-        return Ranked(self.numpy(chosen)[best.ids], best.keys)
+        best = LowestRows.from_keys(self.numpy(xp.take(keys, chosen)), count)
+        return LowestRows(self.numpy(chosen)[best.ids], best.keys)
 
     def histogram(self, values: DeviceArray, weight: DeviceArray, edges: FloatArray) -> Histogram:
-        """Return the histogram of values, see ``Histogram.of``."""
+        """Return the histogram of values, see ``Histogram.from_numbers``."""
         if not values.shape[0]:
-            return Histogram.of(np.empty(0), np.empty(0), edges)
+            return Histogram.from_numbers(np.empty(0), np.empty(0), edges)
         xp, order = self.xp, self.xp.argsort(values)
         values, up_to = xp.take(values, order), self.running(xp.take(weight, order))
         ends = [0, values.shape[0]]
@@ -198,6 +190,16 @@ class ArrayBackend:
     def caching(self, gram: Gram, max_bytes: float) -> Gram:
         """``gram`` itself: kernel values are computed faster than they are read."""
         return gram
+
+    def exactly(self, array: DeviceArray) -> DeviceArray:
+        """An array in float64."""
+        return self.xp.astype(array, self.float64, copy=False)
+
+    # -- what leaves a partition -----------------------------------------------------------------
+
+    def release(self) -> None:
+        """Forget rates of change, which take room on the device."""
+        self._found = None
 
 
 def backend_of(X: object) -> ArrayBackend | None:

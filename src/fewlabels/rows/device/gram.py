@@ -12,7 +12,7 @@ from ...kernels.operators.far_rows import FarColumns, find_far_rows
 from ...kernels.operators.linear import combine_rows
 from ..spec import ProblemSpec
 from .backend import ArrayBackend, DeviceArray
-from .values import add_products, columns_of, diagonal_values, linear_products, prepared
+from .values import add_products, columns_of, diagonal_values, linear_products, prepare_rows
 
 # Rows whose values show whether a device computes in the precision that it says.
 _N_ROWS_CHECKED = 64
@@ -36,7 +36,7 @@ class ArrayGram:
         self.dtype, self.value_error = self.some_row.dtype, self.some_row.value_error
         self.value_cost = self.some_row.value_cost
         row_map = spec.row_map
-        self._rows: DeviceArray = None if row_map is None else prepared(backend, row_map, X)
+        self._rows: DeviceArray = None if row_map is None else prepare_rows(backend, row_map, X)
         self._far = self._far_rows()
 
     def diagonal(self) -> DeviceArray:
@@ -90,26 +90,15 @@ class ArrayGram:
             backend, row_map.kernel, self._rows, there, backend.array(coef, float), out
         )
 
-    def _far_rows(self) -> FarColumns | None:
-        """The rows that are far from the centre, on the host."""
-        row_map, places = self.spec.row_map, np.empty(0, np.intp)
-        if row_map is None:
-            return None
-        if row_map.has_far:
-            term = self.backend.numpy(self._rows[:, -2])
-            places = find_far_rows(row_map.kernel, term, self.X.shape[1])
-        X = self.backend.xp.take(self.X, self.backend.rows(places), axis=0)
-        return FarColumns(row_map.kernel, places, self.backend.numpy(X))
-
-    def some(self, rows: DeviceArray) -> ArrayGram:
-        """The matrix of some of the rows."""
-        return ArrayGram(self.backend, self.backend.xp.take(self.X, rows, axis=0), self.spec)
-
     def refined(self) -> ArrayGram | None:
         """Return the matrix in float64; None if it already is."""
         if self.dtype == np.float64:
             return None
         return ArrayGram(self.backend, self.X, self.spec.refined(), self.passes)
+
+    def some(self, rows: DeviceArray) -> ArrayGram:
+        """The matrix of some of the rows."""
+        return ArrayGram(self.backend, self.backend.xp.take(self.X, rows, axis=0), self.spec)
 
     def has_stated_precision(self) -> bool:
         """Return whether products round as their precision does: some devices use fewer bits."""
@@ -124,7 +113,7 @@ class ArrayGram:
         found = add_products(
             backend,
             row_map.kernel,
-            prepared(backend, row_map, backend.array(rows)),
+            prepare_rows(backend, row_map, backend.array(rows)),
             there,
             backend.array(np.ones(len(rows))),
             backend.zeros(len(rows)),
@@ -132,3 +121,14 @@ class ArrayGram:
         size = float(np.abs(exact).max())
         wrong = float(np.abs(backend.numpy(found) - exact).max())
         return wrong <= _MAX_ERROR_RATIO * self.value_error * size
+
+    def _far_rows(self) -> FarColumns | None:
+        """The rows that are far from the centre, on the host."""
+        row_map, places = self.spec.row_map, np.empty(0, np.intp)
+        if row_map is None:
+            return None
+        if row_map.has_far:
+            term = self.backend.numpy(self._rows[:, -2])
+            places = find_far_rows(row_map.kernel, term, self.X.shape[1])
+        X = self.backend.xp.take(self.X, self.backend.rows(places), axis=0)
+        return FarColumns(row_map.kernel, places, self.backend.numpy(X))

@@ -30,7 +30,7 @@ class ArrayPenalty(PiecewiseLinear):
         self.ends, self.slopes = tuple(ends), tuple(slopes)
 
     @classmethod
-    def of(cls, backend: ArrayBackend, penalty: Penalty, n: int) -> Self:
+    def from_penalty(cls, backend: ArrayBackend, penalty: Penalty, n: int) -> Self:
         """From a ``Penalty`` in memory, of n variables, or of one that means all."""
         both = penalty.ends, penalty.slopes
         return cls(backend, n, *([to_device(backend, array) for array in some] for some in both))
@@ -38,25 +38,7 @@ class ArrayPenalty(PiecewiseLinear):
     def _number(self, value: float) -> DeviceArray:
         return self.backend.array(value)
 
-    def _each(self, values: DeviceArray) -> DeviceArray:
-        return self.xp.broadcast_to(values, (self.n,))
-
-    def take(self, rows: DeviceArray) -> ArrayPenalty:
-        """The penalty of some of the variables."""
-        both = ([self.backend.take(a, rows) for a in some] for some in (self.ends, self.slopes))
-        return ArrayPenalty(self.backend, rows.shape[0], *both)
-
-    def numpy(self) -> Penalty:
-        """Return the ``Penalty`` in memory."""
-        arrays = [self.backend.numpy(array) for array in self.arrays()]
-        return Penalty.of([np.array(np.broadcast_to(array, self.n)) for array in arrays])
-
-    def scaled(self, breakpoints: DeviceArray, slopes: DeviceArray) -> ArrayPenalty:
-        """All breakpoints, and all slopes, times a number, or one each."""
-        ends = [end * breakpoints for end in self.ends]
-        return ArrayPenalty(self.backend, self.n, ends, [slope * slopes for slope in self.slopes])
-
-    # -- what is -------------------------------------------------------------------------------
+    # -- what is ---------------------------------------------------------------------------------
 
     @property
     def extent(self) -> Extent:
@@ -76,49 +58,17 @@ class ArrayPenalty(PiecewiseLinear):
             lower, upper, lower_size, upper_size, int(infinite_lower), int(infinite_upper)
         )
 
-    @property
-    def width(self) -> DeviceArray:
-        return self._each(super().width)
+    def take(self, rows: DeviceArray) -> ArrayPenalty:
+        """The penalty of some of the variables."""
+        both = ([self.backend.take(a, rows) for a in some] for some in (self.ends, self.slopes))
+        return ArrayPenalty(self.backend, rows.shape[0], *both)
 
-    @property
-    def is_kept(self) -> DeviceArray:
-        return self._each(super().is_kept)
+    def scaled(self, breakpoints: DeviceArray, slopes: DeviceArray) -> ArrayPenalty:
+        """All breakpoints, and all slopes, times a number, or one each."""
+        ends = [end * breakpoints for end in self.ends]
+        return ArrayPenalty(self.backend, self.n, ends, [slope * slopes for slope in self.slopes])
 
-    def neighbours(self, a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-        below, above = super().neighbours(a)
-        return self._each(below), self._each(above)
-
-    def survey(
-        self, a: DeviceArray, g: DeviceArray, size: DeviceArray
-    ) -> tuple[Totals, tuple[DeviceArray, DeviceArray]]:
-        """The ``Totals``, and rates of change to the right and to the left."""
-        xp = self.xp
-
-        def count(mask: DeviceArray) -> DeviceArray:
-            return xp.sum(self.backend.exactly(mask))
-
-        right, left = self.step_slopes(a)
-        up, down = g + right, g + left
-        between, reach = self.between(a), xp.abs(a)
-        outside = (a < self.lower) | (a > self.upper)
-        zero = xp.zeros_like(a)
-        values = self.backend.numbers(
-            [
-                xp.sum(a),
-                xp.sum(reach),
-                xp.sum(a * g),
-                xp.sum(self.value(a)),
-                xp.sum(xp.abs(size) * a * a),
-                xp.sum(xp.where(between, up, zero)),
-                xp.min(up),
-                xp.max(down),
-                xp.max(reach),
-                count(between),
-                count(a != 0.0),
-                count(outside),
-            ]
-        )
-        return Totals.of(np.array(values)), (up, down)
+    # -- what is ---------------------------------------------------------------------------------
 
     def gap(
         self,
@@ -162,15 +112,73 @@ class ArrayPenalty(PiecewiseLinear):
         xp = self.xp
         return xp.minimum(xp.maximum(a, self.lower), self.upper)
 
-    def nearest_zero(self) -> DeviceArray:
-        return self.backend.copy(self._each(super().nearest_zero()))
-
     def filled(self, a: DeviceArray, amount: float) -> DeviceArray:
         xp = self.xp
         room = self._each(self.upper - a if amount > 0 else a - self.lower)
         before = xp.concat([self.backend.zeros(1), xp.cumulative_sum(room)[:-1]])
         step = xp.minimum(xp.maximum(abs(amount) - before, self.backend.array(0.0)), room)
         return self.clipped(a + (step if amount > 0 else -step))
+
+    # -- what is ---------------------------------------------------------------------------------
+
+    @property
+    def is_kept(self) -> DeviceArray:
+        return self._each(super().is_kept)
+
+    @property
+    def width(self) -> DeviceArray:
+        return self._each(super().width)
+
+    def neighbours(self, a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+        below, above = super().neighbours(a)
+        return self._each(below), self._each(above)
+
+    # -- other variables -------------------------------------------------------------------------
+
+    def nearest_zero(self) -> DeviceArray:
+        return self.backend.copy(self._each(super().nearest_zero()))
+
+    def numpy(self) -> Penalty:
+        """Return the ``Penalty`` in memory."""
+        arrays = [self.backend.numpy(array) for array in self.arrays()]
+        return Penalty.from_arrays([np.array(np.broadcast_to(array, self.n)) for array in arrays])
+
+    # -- what is ---------------------------------------------------------------------------------
+
+    def survey(
+        self, a: DeviceArray, g: DeviceArray, size: DeviceArray
+    ) -> tuple[Totals, tuple[DeviceArray, DeviceArray]]:
+        """The ``Totals``, and rates of change to the right and to the left."""
+        xp = self.xp
+
+        def count(mask: DeviceArray) -> DeviceArray:
+            return xp.sum(self.backend.exactly(mask))
+
+        right, left = self.step_slopes(a)
+        up, down = g + right, g + left
+        between, reach = self.between(a), xp.abs(a)
+        outside = (a < self.lower) | (a > self.upper)
+        zero = xp.zeros_like(a)
+        values = self.backend.numbers(
+            [
+                xp.sum(a),
+                xp.sum(reach),
+                xp.sum(a * g),
+                xp.sum(self.value(a)),
+                xp.sum(xp.abs(size) * a * a),
+                xp.sum(xp.where(between, up, zero)),
+                xp.min(up),
+                xp.max(down),
+                xp.max(reach),
+                count(between),
+                count(a != 0.0),
+                count(outside),
+            ]
+        )
+        return Totals.from_values(np.array(values)), (up, down)
+
+    def _each(self, values: DeviceArray) -> DeviceArray:
+        return self.xp.broadcast_to(values, (self.n,))
 
 
 def to_device(backend: ArrayBackend, values: npt.ArrayLike) -> DeviceArray:

@@ -42,13 +42,7 @@ class ArrayShard(Shard):
     def take(self, places: IntArray) -> RowMatrix:
         return self.backend.numpy(self.backend.xp.take(self.X, self.backend.rows(places), axis=0))
 
-    def array_gram(self, spec: ProblemSpec) -> ArrayGram:
-        """K at the rows, computed where they are, in a precision that the device keeps."""
-        gram = ArrayGram(self.backend, self.X, spec)
-        refined = None if gram.has_stated_precision() else gram.refined()
-        return gram if refined is None else refined
-
-    # -- sums of all rows, where they are ------------------------------------------------------
+    # -- sums of all rows, where they are --------------------------------------------------------
 
     def moments(self) -> Moments:
         weight = np.ones(self.n) if self.weight is None else self.weight
@@ -88,6 +82,12 @@ class ArrayShard(Shard):
             found = max(found, float(xp.max(xp.sum(rows * rows, axis=1))))
         return found
 
+    def array_gram(self, spec: ProblemSpec) -> ArrayGram:
+        """K at the rows, computed where they are, in a precision that the device keeps."""
+        gram = ArrayGram(self.backend, self.X, spec)
+        refined = None if gram.has_stated_precision() else gram.refined()
+        return gram if refined is None else refined
+
 
 class ArraySource(ShardedSource):
     """Rows of an array that compute where they are: one shard, one partition.
@@ -117,11 +117,6 @@ class ArraySource(ShardedSource):
     def release(self) -> None:
         self.backend.release()
 
-    def spent(self) -> dict[str, float]:
-        partition = self._partition
-        passes = 0 if partition is None else cast("ArrayGram", partition.gram).passes
-        return {"passes": passes, "bytes_moved": self.backend.moved}
-
     def rows(self, spec: ProblemSpec) -> Rows:
         shard, backend = self._shard, self.backend
         gram = shard.array_gram(spec)
@@ -134,10 +129,15 @@ class ArraySource(ShardedSource):
             penalty, ridge = spec.build_penalty(shard, diagonal)
         self._partition = Partition(
             cast(GramOperator, gram),  # as far as a partition asks
-            ArrayPenalty.of(backend, penalty, shard.n),
+            ArrayPenalty.from_penalty(backend, penalty, shard.n),
             to_device(backend, ridge),
             spec.formulation.scale,
             size=size,
             arrays=backend,
         )
         return Rows([self._partition], spec.total(), spec.formulation.scale)
+
+    def spent(self) -> dict[str, float]:
+        partition = self._partition
+        passes = 0 if partition is None else cast("ArrayGram", partition.gram).passes
+        return {"passes": passes, "bytes_moved": self.backend.moved}

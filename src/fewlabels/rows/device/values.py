@@ -70,7 +70,7 @@ def parts_of(n: int, entries: int, most: int) -> list[slice]:
     return [slice(first, min(n, first + step)) for first in range(0, n, step)]
 
 
-def prepared(backend: ArrayBackend, row_map: RowMap, X: DeviceArray) -> DeviceArray:
+def prepare_rows(backend: ArrayBackend, row_map: RowMap, X: DeviceArray) -> DeviceArray:
     """Rows as ``RowMap.prepare`` makes them, with their term and 1 as two further columns."""
     xp, kernel = backend.xp, row_map.kernel
     dtype = backend.float64 if row_map.dtype == np.float64 else backend.float32
@@ -233,7 +233,10 @@ def _sum_terms(
         assert isinstance(kernel, MappedKernel)
         row_map = RowMap.restore(kernel, function.center, dtype)
         vectors, term = row_map.prepare(function.vectors)
-        columns, rows = columns_of(backend, row_map, vectors, term), prepared(backend, row_map, X)
+        columns, rows = (
+            columns_of(backend, row_map, vectors, term),
+            prepare_rows(backend, row_map, X),
+        )
         coef = backend.array(function.coef[k], float)
         value = add_products(backend, row_map.kernel, rows, columns, coef, value)
         if len(find_far_rows(row_map.kernel, term, X.shape[1])):

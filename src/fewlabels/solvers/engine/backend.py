@@ -13,7 +13,7 @@ from ..._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ...kernels.operators import CachedGram, GramOperator
 from ...problem import Penalty, Totals
 from ...problem.piecewise import PiecewiseLinear
-from .messages import Histogram, Ranked
+from .messages import Histogram, LowestRows
 
 # Rates of change when variables grow, and when they shrink: two rows, or two arrays.
 Rates: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
@@ -21,7 +21,7 @@ A = TypeVar("A", bound=AnyArray)
 
 
 class Backend(Protocol):
-    """What a ``Partition`` does to the arrays of its rows; see ``NumpyBackend``.
+    """Array operations of a ``Partition`` on its rows; see ``NumpyBackend``.
 
     Types name the arrays of NumPy for arrays of any library.
     """
@@ -38,7 +38,7 @@ class Backend(Protocol):
     def largest(self, array: FloatArray) -> float: ...
     def places(self, mask: BoolArray) -> IntArray: ...
     def take(self, array: AnyArray, places: IntArray) -> AnyArray: ...
-    def taken(self, arrays: Sequence[FloatArray], places: IntArray) -> list[FloatArray]: ...
+    def take_each(self, arrays: Sequence[FloatArray], places: IntArray) -> list[FloatArray]: ...
     def put(self, array: A, places: IntArray, values: AnyArray) -> A: ...
     def order(self, values: FloatArray) -> IntArray: ...
     def running(self, values: FloatArray) -> FloatArray: ...
@@ -47,7 +47,7 @@ class Backend(Protocol):
         self, penalty: PiecewiseLinear, a: FloatArray, g: FloatArray, size: FloatArray
     ) -> Totals: ...
     def rates(self, totals: Totals) -> Rates | None: ...
-    def ranked(self, keys: FloatArray, count: int) -> Ranked: ...
+    def find_lowest(self, keys: FloatArray, count: int) -> LowestRows: ...
     def histogram(
         self, values: FloatArray, weight: FloatArray, edges: FloatArray
     ) -> Histogram: ...
@@ -120,14 +120,14 @@ class NumpyBackend:
         return float(np.abs(array).max(initial=0.0))
 
     def places(self, mask: BoolArray) -> IntArray:
-        """Where a mask holds."""
+        """Return the places where a mask is true."""
         return np.flatnonzero(mask)
 
     def take(self, array: AnyArray, places: IntArray) -> AnyArray:
         """Some entries of an array, or the one that is for all."""
         return array[places] if array.ndim else array
 
-    def taken(self, arrays: Sequence[FloatArray], places: IntArray) -> list[FloatArray]:
+    def take_each(self, arrays: Sequence[FloatArray], places: IntArray) -> list[FloatArray]:
         """Some entries of each of several arrays, in NumPy, one for each place."""
         return [array[places] for array in arrays]
 
@@ -166,13 +166,13 @@ class NumpyBackend:
         known, rates = self._scratch.found
         return rates if known is totals else None
 
-    def ranked(self, keys: FloatArray, count: int) -> Ranked:
-        """The lowest of many keys, as ``Ranked`` places."""
-        return Ranked.of(keys, count)
+    def find_lowest(self, keys: FloatArray, count: int) -> LowestRows:
+        """The lowest of many keys, as ``LowestRows`` places."""
+        return LowestRows.from_keys(keys, count)
 
     def histogram(self, values: FloatArray, weight: FloatArray, edges: FloatArray) -> Histogram:
-        """See ``Histogram.of``."""
-        return Histogram.of(values, weight, edges)
+        """See ``Histogram.from_numbers``."""
+        return Histogram.from_numbers(values, weight, edges)
 
     def caching(self, gram: GramOperator, max_bytes: float) -> GramOperator:
         """``gram`` with stored columns, where that is faster than computing them again."""

@@ -36,7 +36,7 @@ from .rows import Rows
 
 
 class Precision:
-    """What rounding of kernel values, of some Accuracy, has left in the gradient.
+    """Rounding error of the gradient from kernel values of some Accuracy.
 
     ``noise`` estimates its error, for independent errors of kernel values.
     """
@@ -54,7 +54,7 @@ class Precision:
         self.noise = self._rounding(rows, rows.totals().rounding_scale)
 
     def add(self, rows: Rows, size: FloatArray, change: FloatArray) -> None:
-        """What a change of some variables leaves in the gradient for good."""
+        """Add the error that a change of some variables leaves in the gradient for good."""
         spread = math.sqrt(float(np.abs(size) @ np.square(change)))
         self.noise = math.hypot(self.noise, self._rounding(rows, spread))
 
@@ -124,7 +124,7 @@ class RoundProgress:
         return self._idle >= _IDLE_ROUNDS or in_vain
 
     def is_noise(self, noise: float) -> bool:
-        """Whether rounds have followed one whose violation was within the bound on rounding.
+        """Return whether rounds followed one whose violation was within the bound on rounding.
 
         The bound is pessimistic, so more rounds are worth trying, but not for ever. They may end
         at larger violations, as thousands of steps add rounding of their own.
@@ -156,7 +156,7 @@ _BLOCK_ACCURACY = Accuracy(error=4.5e-16, exact=True, cost=0.0)
 
 
 class Stage(Enum):
-    """What the engine is about."""
+    """The steps an engine takes in turn."""
 
     START = "a feasible point, from coarse to fine, and its gradient"
     BLOCKS = "rounds of pair steps, until the tolerance is reached"

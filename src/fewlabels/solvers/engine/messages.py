@@ -28,7 +28,7 @@ class Accuracy(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known before a problem is solved."""
+    """Facts about a problem before it is solved."""
 
     n: int  # rows
     n_kept: int  # variables that stand for themselves in every sample
@@ -50,7 +50,7 @@ class Facts(NamedTuple):
 
 
 class RunState(NamedTuple):
-    """Where a run is."""
+    """State of a run: totals and counts."""
 
     totals: Totals  # of the variables: sums and extremes
     n_values: int  # kernel values evaluated so far
@@ -84,7 +84,7 @@ class Histogram(NamedTuple):
     most: float
 
     @classmethod
-    def of(cls, numbers: FloatArray, weight: FloatArray, edges: FloatArray) -> Histogram:
+    def from_numbers(cls, numbers: FloatArray, weight: FloatArray, edges: FloatArray) -> Histogram:
         """Of numbers of some weights."""
         place, size = np.searchsorted(edges, numbers, "right"), len(edges) + 1
         return cls(
@@ -100,14 +100,14 @@ class Histogram(NamedTuple):
         return combine_parts(parts, weight=sum, rows=sum, least=min, most=max)
 
 
-class Ranked(NamedTuple):
+class LowestRows(NamedTuple):
     """Rows with the lowest keys, lower numbers first among equals."""
 
     ids: IntArray
     keys: FloatArray
 
     @classmethod
-    def of(cls, keys: FloatArray, count: int, first: int = 0) -> Ranked:
+    def from_keys(cls, keys: FloatArray, count: int, first: int = 0) -> LowestRows:
         """The lowest of many keys, of rows numbered from ``first``."""
         if len(keys) <= count:
             ids = np.arange(len(keys))
@@ -118,7 +118,7 @@ class Ranked(NamedTuple):
         return cls(ids + first, keys[ids])
 
     @classmethod
-    def combined(cls, parts: Sequence[Ranked], count: int) -> Ranked:
+    def combined(cls, parts: Sequence[LowestRows], count: int) -> LowestRows:
         """The lowest among the rows of all parts."""
         if len(parts) == 1:
             return parts[0]

@@ -14,7 +14,16 @@ from ...problem import Totals
 from ...problem.piecewise import PiecewiseLinear
 from ...problem.totals import ImpliedEnds
 from .backend import Backend, NumpyBackend, Rates
-from .messages import Accuracy, BlockUpdate, Facts, Histogram, Ranked, RunState, Slack, WorkingSet
+from .messages import (
+    Accuracy,
+    BlockUpdate,
+    Facts,
+    Histogram,
+    LowestRows,
+    RunState,
+    Slack,
+    WorkingSet,
+)
 
 Message = TypeVar("Message", bound=Callable[..., Any])
 # Rows in the order of what a step costs, their costs, where steps end, and the room up to each.
@@ -117,7 +126,7 @@ class Partition:
         self.a = a
 
     def _find_rows(self, ids: IntArray) -> tuple[slice, IntArray]:
-        """Which of some numbers in ascending order are of rows here, and these rows' places."""
+        """Return the slice of some ascending numbers that are of rows here, and their places."""
         low, high = np.searchsorted(ids, (self.first, self.first + self.n))
         return slice(low, high), self.arrays.rows(ids[low:high] - self.first)
 
@@ -173,8 +182,8 @@ class Partition:
     # -- rounds -------------------------------------------------------------------------------
 
     @read_only
-    def propose(self, count: int, n_between: int = 0) -> tuple[Ranked, Ranked, IntArray]:
-        """The rows that want up most and those that want down most, as two Ranked.
+    def propose(self, count: int, n_between: int = 0) -> tuple[LowestRows, LowestRows, IntArray]:
+        """The rows that want up most and those that want down most, as two LowestRows.
 
         And the numbers of the first ``n_between`` rows strictly between breakpoints.
         """
@@ -185,9 +194,9 @@ class Partition:
             between = self._row_ids(places[: min(n_between, places.shape[0])])
         return self._lowest(up, count), self._lowest(-down, count), between
 
-    def _lowest(self, keys: FloatArray, count: int) -> Ranked:
-        best = self.arrays.ranked(keys, count)
-        return Ranked(best.ids + self.first, best.keys)
+    def _lowest(self, keys: FloatArray, count: int) -> LowestRows:
+        best = self.arrays.find_lowest(keys, count)
+        return LowestRows(best.ids + self.first, best.keys)
 
     @read_only
     def histogram(self, edges: FloatArray, ids: IntArray, g: FloatArray) -> Histogram:
@@ -207,7 +216,7 @@ class Partition:
         """
         values, width = self._gradients_and_widths(ids, g)
         inside = self.arrays.places((values >= float(low)) & (values < float(high)))
-        values, width = self.arrays.taken((values, width), inside)
+        values, width = self.arrays.take_each((values, width), inside)
         return values, width
 
     def _gradients_and_widths(self, ids: IntArray, g: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -230,7 +239,7 @@ class Partition:
             own_ids,
             self._gather(rows, own_ids),
             self.arrays.penalty(self.penalty.take(rows)),
-            *self.arrays.taken((self.ridge, self.size, self.a, self.g), rows),
+            *self.arrays.take_each((self.ridge, self.size, self.a, self.g), rows),
         )
 
     def _gather(self, rows: IntArray, ids: IntArray) -> Columns:
@@ -287,15 +296,15 @@ class Partition:
         self._move_variables(self.penalty.round_to_breakpoints(self.a, near))
 
     @read_only
-    def can_absorb(self, amount: float) -> Ranked:
-        """At most one row, as Ranked, that takes ``amount`` without reaching a breakpoint.
+    def can_absorb(self, amount: float) -> LowestRows:
+        """At most one row, as LowestRows, that takes ``amount`` without reaching a breakpoint.
 
         Of those between breakpoints the one with the lowest Q_ii.
         """
         able = self.arrays.places(self.penalty.can_absorb(self.a, amount))
-        size, ridge = self.arrays.taken((self.size, self.ridge), able)
-        best = Ranked.of(self.scale * size + ridge, 1)
-        return Ranked(self._row_ids(able)[best.ids], best.keys)
+        size, ridge = self.arrays.take_each((self.size, self.ridge), able)
+        best = LowestRows.from_keys(self.scale * size + ridge, 1)
+        return LowestRows(self._row_ids(able)[best.ids], best.keys)
 
     def shift(self, row: int, amount: float) -> None:
         """Change the variable of ``row``, if it is here. Not repeatable.
@@ -304,7 +313,7 @@ class Partition:
         """
         if 0 <= row - self.first < self.n:
             at = self.arrays.rows(np.array([row - self.first]))
-            (a,) = self.arrays.taken((self.a,), at)
+            (a,) = self.arrays.take_each((self.a,), at)
             below, above = self.arrays.penalty(self.penalty.take(at)).neighbours(a)
             moved = np.minimum(np.maximum(a + amount, below), above)
             self._move_variables(self._set(self.arrays.copy(self.a), at, moved))
@@ -328,14 +337,14 @@ class Partition:
         arrays = self.arrays
         if everything:
             moved = arrays.places(self.a != 0.0)
-            (change,) = arrays.taken((self.a,), moved)
+            (change,) = arrays.take_each((self.a,), moved)
             self.g = self.ridge * self.a
             self._set_changed(is_current=False)
         else:
             assert self._variables_before is not None
             distance = arrays.xp.abs(self.a - self._variables_before)
             moved = arrays.places(distance > _ROUNDING * arrays.largest(self.a))
-            after, before = arrays.taken((self.a, self._variables_before), moved)
+            after, before = arrays.take_each((self.a, self._variables_before), moved)
             change = after - before
         self._pending = moved, change
         return moved.shape[0]

@@ -15,7 +15,7 @@ from ..._typing import FloatArray, IntArray
 from ..._util.threads import run_each
 from ...kernels.operators import Columns
 from ...problem import Totals
-from .messages import Accuracy, BlockUpdate, Facts, Ranked, RunState, Slack, WorkingSet
+from .messages import Accuracy, BlockUpdate, Facts, LowestRows, RunState, Slack, WorkingSet
 from .partition import Partition
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Rows:
     # -- what is ------------------------------------------------------------------------------
 
     def state(self) -> RunState:
-        """Where all rows are."""
+        """Return the state of all rows."""
         return RunState.combined(self.call_all(_STATE))
 
     def totals(self) -> Totals:
@@ -103,7 +103,7 @@ class Rows:
         ups, downs, between = zip(
             *self.call_all(methodcaller("propose", count, n_between)), strict=True
         )
-        up, down = Ranked.combined(ups, count), Ranked.combined(downs, count)
+        up, down = LowestRows.combined(ups, count), LowestRows.combined(downs, count)
         return up.ids, down.ids, np.concatenate(between)[:n_between]
 
     def fetch(self, ids: IntArray | None = None) -> WorkingSet:
@@ -159,7 +159,7 @@ class Rows:
             totals = self.totals()
         missing = self.total - totals.sum
         if abs(missing) > 1e-15 * totals.reach:
-            best = Ranked.combined(self.call_all(methodcaller("can_absorb", missing)), 1)
+            best = LowestRows.combined(self.call_all(methodcaller("can_absorb", missing)), 1)
             for row in best.ids:
                 self.call_all(methodcaller("shift", int(row), missing))
 

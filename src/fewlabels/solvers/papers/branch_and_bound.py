@@ -40,11 +40,11 @@ class Relaxation(Protocol[N, S]):
     def root(self) -> N:
         """The node where nothing is decided."""
 
-    def complete(self, node: N, cutoff: float) -> tuple[float, S] | None:
-        """A solution near the node, as ``(value, solution)``; None if none is below ``cutoff``."""
-
     def is_leaf(self, node: N) -> bool:
         """Return whether everything is decided."""
+
+    def complete(self, node: N, cutoff: float) -> tuple[float, S] | None:
+        """A solution near the node, as ``(value, solution)``; None if none is below ``cutoff``."""
 
     def split(self, node: N, cutoff: float) -> tuple[Sequence[N], int]:
         """Nodes that together contain all of ``node`` below ``cutoff``, best first.

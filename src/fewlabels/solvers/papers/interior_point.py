@@ -43,7 +43,7 @@ def solve_interior_point(
     three n x n matrices in memory. ``violation`` in the history is the larger of max |Q a - v - w|
     and max min(w_i, gamma a_i).
     """
-    penalised = PenalisedProblem.of(problem, rho, "interior-point")
+    penalised = PenalisedProblem.from_problem(problem, rho, "interior-point")
     check_convex(penalised.Q)
     start = np.full(problem.n, problem.total / problem.n)
     return iterate(

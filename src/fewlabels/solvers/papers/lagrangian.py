@@ -45,7 +45,7 @@ def solve_lagrangian(
     once and O(n^2) per iteration; two n x n matrices in memory. ``violation`` in the history is
     the largest entry of the residual of (15), ``inner_product`` is ``a_k'(Q a_k - v)``.
     """
-    penalised = PenalisedProblem.of(problem, rho, "lagrangian")
+    penalised = PenalisedProblem.from_problem(problem, rho, "lagrangian")
     inverse = invert(penalised.Q)
     start = _multiply_symmetric(inverse, penalised.v)
     steps = _iterate_fixed_point(inverse, penalised.v, penalised.gamma(rate), start, epsilon)

@@ -72,7 +72,7 @@ class PenalisedProblem:
     started: float
 
     @classmethod
-    def of(cls, problem: DualProblem, rho: float, solver: str) -> PenalisedProblem:
+    def from_problem(cls, problem: DualProblem, rho: float, solver: str) -> PenalisedProblem:
         """Form Q and v of ``problem``; refuse what the paper does not cover."""
         started = time.perf_counter()
         penalty = problem.penalty

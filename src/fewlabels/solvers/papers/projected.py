@@ -40,7 +40,7 @@ def solve_projected(
     before the step; ``violation`` is the largest entry of the residual of (24), divided by the
     step.
     """
-    penalised = PenalisedProblem.of(problem, rho, "projected")
+    penalised = PenalisedProblem.from_problem(problem, rho, "projected")
     check_convex(penalised.Q)
     start = np.full(problem.n, problem.total / problem.n)
     steps = _iterate_projected(penalised.Q, penalised.v, start, epsilon, step)

@@ -166,7 +166,7 @@ class _Run:
     def begin(self) -> None:
         """Fill the function cache of the start."""
         for u in np.flatnonzero(self.problem.penalty.between(self.sigma)):
-            self.count = core.set_membership(u, True, self.members, self.place, self.count)
+            self.count = core.set_membership(int(u), True, self.members, self.place, self.count)
         self._evaluate_members()
 
     def _evaluate_members(self) -> None:

@@ -75,7 +75,7 @@ class VirtualRow:
             self.placement.place(ROW)
 
     def is_last_of_mean(self, rows: IntArray) -> bool:
-        """Whether the mean would be of no rows without these, with row 0 still in the problem."""
+        """Return whether the mean would be of no rows without these, with row 0 in the problem."""
         leaving = np.count_nonzero(self.state.S[st.SIGN, rows])
         return self.is_active and 0 < leaving == self.n_mean
 

@@ -44,7 +44,7 @@ class Clock:
             self.left = 1.0
 
     def target_error(self) -> float:
-        """What h of the virtual row lacks to its target; 0 where that row is not free."""
+        """Return how far h of the virtual row is from its target; 0 where that row is not free."""
         return self.target + self.state.F[st.SR, 0] if self.state.virtual_is_free else 0.0
 
     def _set_rates(self) -> None:

@@ -195,7 +195,7 @@ class PathFollower:
 
     @property
     def penalty(self) -> Penalty:
-        return Penalty.of(self._state.penalty_lines(self._penalty_line()))
+        return Penalty.from_arrays(self._state.penalty_lines(self._penalty_line()))
 
     @property
     def resolution(self) -> float:
@@ -378,7 +378,7 @@ class PathFollower:
         return self._run_operation("move", len(numbers), [move], max_steps)
 
     def copy(self) -> PathFollower:
-        """The same path with the same kernel matrix, whose columns are dear.
+        """Return a copy that shares the kernel matrix, whose columns are expensive.
 
         Penalties, totals and targets of the two may go different ways, but as soon as rows are
         added to the one or removed from it, the other is of no use.
@@ -508,7 +508,7 @@ class PathFollower:
         return totals
 
     def _accepts_any_sum(self, added: RowPenalties | None = None) -> bool:
-        """Whether the virtual row takes up any sum of the others, once rows have been added."""
+        """Return whether the virtual row takes up any sum of the others, once rows were added."""
         return self._state.bordered and (
             self.engine.virtual.n_mean > 0 or (added is not None and bool(added.symmetric.any()))
         )
@@ -516,7 +516,7 @@ class PathFollower:
     def _intervals(
         self, added: RowPenalties | None = None, gone: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Where the variables may be once rows have been added, or are gone."""
+        """Return the intervals of the variables once rows have been added, or are gone."""
         state, first = self._state, self._penalty_line()
         kept = state.present if gone is None else state.without(gone)
         low, up = state.F[first, kept], state.F[first + st.N_ENDS - 1, kept]

@@ -189,7 +189,7 @@ class LeftOutSolver:
         return step, shift, fine
 
     def _step(self, i: int, side: IntArray, step: FloatArray, shift: FloatArray) -> bool:
-        """The same for one row, where rows differ from those that were free."""
+        """Fill in the changes for one row, where rows differ from those that were free."""
         free, B, w, c = self.free, self.B, self.w, self.c
         leaving = np.flatnonzero(side[free] != 0)
         other = np.flatnonzero((side != self.side) & (self.side != 0))

@@ -230,7 +230,7 @@ class RowStates:
         self.unit = float(np.abs(slopes).max(initial=0.0))
 
     def is_significant(self, change: float) -> bool:
-        """Whether a change of a variable, times its ROOT, is more than the rounding in h."""
+        """Return whether a change of a variable, times its ROOT, exceeds the rounding in h."""
         return change > EPS * self._weighted
 
     def is_hidden_by_rounding(self, share: float) -> bool:

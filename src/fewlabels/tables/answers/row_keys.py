@@ -35,7 +35,7 @@ class RowKeys:
         self._without = without
         self._key_counts: dict[str, int] = {}
 
-    def of(self, table: pa.Table) -> list[str]:
+    def make_keys(self, table: pa.Table) -> list[str]:
         """Return the keys of the next rows."""
         names = sorted(name for name in table.column_names if name != self._without)
         columns = [cells_as_text(table.column(name)) for name in names]
@@ -74,7 +74,7 @@ class LabelColumn:
 
     def add(self, table: pa.Table) -> pa.Table:
         """Return the next rows of the table with their labels, which replace those they had."""
-        keys = self._keys.of(table)
+        keys = self._keys.make_keys(table)
         given = [self._labels.get(key) for key in keys]
         self._used += sum(label is not None for label in given)
         if self.name not in table.column_names:

@@ -58,7 +58,7 @@ class Labels:
     def where(self) -> str:
         return f"The target column {quoted(self.column)} of {self.source}"
 
-    def shown(self) -> str:
+    def list_values(self) -> str:
         pairs = zip(self.names, self.counts, strict=True)
         text = ", ".join(f"{quoted(name)} ({count})" for name, count in list(pairs)[:10])
         return text if len(self.names) <= 10 else f"{text} and {len(self.names) - 10} more"
@@ -100,14 +100,14 @@ class Labels:
             raise UserError(
                 f"{quoted(typed_value)} can't be the {role} value of the target column "
                 f"{quoted(self.column)}, because it reads as a blank; pass one of its values, "
-                f"{self.shown()}."
+                f"{self.list_values()}."
             )
         keys = [value_key(name, self.merge_case) for name in self.names]
         typed_key = value_key(typed_value, self.merge_case)
         if typed_key not in keys:
             raise UserError(
                 f"No row of {self.source} has the {role} value {quoted(typed_value)} in the "
-                f"target column {quoted(self.column)}; its values are {self.shown()}."
+                f"target column {quoted(self.column)}; its values are {self.list_values()}."
             )
         return keys.index(typed_key)
 
@@ -135,7 +135,7 @@ class RowSelection(NamedTuple):
     notes: list[str]
     needed: dict[int, str]
 
-    def known(self, labels: Labels | None) -> IntArray | None:
+    def label_codes(self, labels: Labels | None) -> IntArray | None:
         """Return the codes of all rows' labels, -1 for none; None without any labels."""
         if self.y is None:
             return None if labels is None else labels.index
@@ -230,8 +230,8 @@ def choose_normal_rows(labels: Labels, normal: str | None = None) -> RowSelectio
         )
     if normal is None and len(labels.names) > 1:
         raise UserError(
-            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; pass the normal "
-            f"one as {ref('normal', some='VALUE')}."
+            f"{labels.where} has {len(labels.names)} values: {labels.list_values()}; pass the "
+            f"normal one as {ref('normal', some='VALUE')}."
         )
     chosen = 0 if normal is None else labels.find(normal, "normal")
     notes = []
@@ -270,8 +270,8 @@ def choose_positive_rows(labels: Labels, positive: str | None = None) -> RowSele
         slips = labels.describe_misspelt()
         advice = f"correct the values ({slips}), or " if slips else ""
         raise UserError(
-            f"{labels.where} has {labels.shown()}{blanks}, but only one other value can mark "
-            f"unlabelled rows; {advice}make them all blank, and drop known negatives."
+            f"{labels.where} has {labels.list_values()}{blanks}, but only one other value can "
+            f"mark unlabelled rows; {advice}make them all blank, and drop known negatives."
         )
     y = (labels.index == chosen).astype(np.int8)
     facts = {"positive": name, "unlabeled": marks[0], **_describe_doubts(labels)}
@@ -286,7 +286,7 @@ def choose_class_rows(labels: Labels, single_class_method: str = "pu-ensemble") 
     One class and blanks are for the model ``single_class_method``.
     """
     if len(labels.names) < 2:
-        shown = f": {labels.shown()}" if labels.names else ""
+        shown = f": {labels.list_values()}" if labels.names else ""
         raise UserError(
             f"{labels.where} has {plural(len(labels.names), 'value')}{shown}, but a "
             "semi-supervised model needs two or more classes; label some rows of each class and "
@@ -325,8 +325,8 @@ def _choose_positive(labels: Labels) -> int:
     chosen = find_greater_value(labels) if len(labels.names) > 1 else 0
     if chosen is None:
         raise UserError(
-            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; pass the positive "
-            f"one as {ref('positive', some='VALUE')}."
+            f"{labels.where} has {len(labels.names)} values: {labels.list_values()}; pass the "
+            f"positive one as {ref('positive', some='VALUE')}."
         )
     name = labels.names[0]
     number = parse_number(name)

@@ -165,7 +165,7 @@ class TrainingFile:
         ``empty_rows`` says what becomes of those to score.
         """
         tally = Tally(self.path, missing == SKIP, ref("missing", "skip"))
-        known = roles.known(self.labels) if known is None else known
+        known = roles.label_codes(self.labels) if known is None else known
         choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
         numbers = np.flatnonzero(roles.keep) + 1
         fills = IMPUTE if missing == IMPUTE else REFUSE
@@ -347,11 +347,11 @@ def _read_numbers(table: pa.Table, name: str, path: object) -> FloatArray:
 
 
 def _read_arrays(path: DataSource, target: str | None) -> tuple[ArrayData, ObjectArray | None]:
-    from ...rows.mapped import held  # slow to import
+    from ...rows.mapped import copy_mapped  # slow to import
 
     # Steps of a fit read the rows again and again, so mapped ones are taken into memory.
     data = read_arrays(path)
-    data = replace(data, X=held(data.X))
+    data = replace(data, X=copy_mapped(data.X))
     path.check_unchanged()
     if target is None:
         return data, None

@@ -235,11 +235,6 @@ class SumStore(FeatureStore):
             GrowingSparse(features, np.zeros(0)) if is_sparse(features) else features
         )
 
-    def _all_features(self) -> RowMatrix:
-        """Return the features of all rows."""
-        features = self.features
-        return features.csr if isinstance(features, GrowingSparse) else features[: self.n]
-
     def append(self, X: RowMatrix) -> FloatArray:
         first, new = self.n, self.kernel.features(X)
         diagonal = self.share * super().append(X)
@@ -257,20 +252,6 @@ class SumStore(FeatureStore):
         else:
             self.features = self.features[indices]
 
-    def _add_features(
-        self, values: FloatArray, rows: IntArray | slice, columns: IntArray | slice
-    ) -> FloatArray:
-        own = self._all_features()
-        inner = self._round_shares(multiply_rows(own[rows], own[columns]))
-        return self.share * values + self.share_of_features * inner
-
-    def _round_shares(self, inner: FloatArray) -> FloatArray:
-        """Return shares of leaves without rounding: they are whole numbers of trees."""
-        if not isinstance(self.kernel, SharedLeaves):
-            return inner
-        n_trees = len(self.kernel.forest.roots)
-        return np.rint(inner * n_trees) / n_trees
-
     def columns_of(self, indices: IntArray, n_jobs: int) -> FloatArray:
         return self._add_features(super().columns_of(indices, n_jobs), indices, slice(None))
 
@@ -284,6 +265,25 @@ class SumStore(FeatureStore):
         super().add_product(indices, self.share * coef, out, n_jobs)
         own = self._all_features()
         out += own @ (self.share_of_features * (own[indices].T @ coef))
+
+    def _all_features(self) -> RowMatrix:
+        """Return the features of all rows."""
+        features = self.features
+        return features.csr if isinstance(features, GrowingSparse) else features[: self.n]
+
+    def _add_features(
+        self, values: FloatArray, rows: IntArray | slice, columns: IntArray | slice
+    ) -> FloatArray:
+        own = self._all_features()
+        inner = self._round_shares(multiply_rows(own[rows], own[columns]))
+        return self.share * values + self.share_of_features * inner
+
+    def _round_shares(self, inner: FloatArray) -> FloatArray:
+        """Return shares of leaves without rounding: they are whole numbers of trees."""
+        if not isinstance(self.kernel, SharedLeaves):
+            return inner
+        n_trees = len(self.kernel.forest.roots)
+        return np.rint(inner * n_trees) / n_trees
 
 
 class CellStore:
@@ -413,11 +413,6 @@ class RepeatedStore:
         self._diagonal = np.zeros(0)  # of the distinct rows
         self._number_of_bytes: dict[bytes, int] = {}  # these by their bytes
 
-    @property
-    def group_of(self) -> IntArray:
-        """The distinct row that each row is a copy of."""
-        return self._group[: self.n]
-
     def append(self, X: RowMatrix) -> FloatArray:
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         before, of = self.store.n, np.empty(len(X), np.int64)
@@ -460,3 +455,8 @@ class RepeatedStore:
         sums: AnyArray = np.bincount(which, coef)
         self.store.add_product(distinct, sums, part, n_jobs)
         out += part[self.group_of]
+
+    @property
+    def group_of(self) -> IntArray:
+        """The distinct row that each row is a copy of."""
+        return self._group[: self.n]
