@@ -5,6 +5,7 @@ the others are what is left once it has been checked.
 """
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -26,6 +27,8 @@ RowMatrix: TypeAlias = npt.NDArray[Any] | sparse.csr_array
 # Rows, labels and weights as users pass them, data frames and series included.
 MatrixLike: TypeAlias = npt.ArrayLike | sparse.sparray | sparse.spmatrix
 VectorLike: TypeAlias = npt.ArrayLike
+# Classes as users pass them.
+ClassesLike: TypeAlias = Sequence[Any] | AnyArray
 PathLike: TypeAlias = str | os.PathLike[str]
 # A table as users pass it: a file, a data frame or a matrix.
 TableLike: TypeAlias = "PathLike | pd.DataFrame | MatrixLike"

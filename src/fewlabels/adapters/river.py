@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
+from .._typing import AnyArray, FloatArray, IntArray
 from .._util.extras import require
 from ..base.locking import consistent
 from ..calibration.curve import class_of
@@ -181,15 +181,20 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
 
     def _forget_oldest(self) -> None:
         """Keep to the windows."""
-        assert self.model is not None
         if self.window is not None:
-            unlabelled = np.flatnonzero(self.model.training_rows_.label == 0)
+            unlabelled = np.flatnonzero(self._label() == 0)
             self._forget(unlabelled[: max(0, len(unlabelled) - self.window)])
         if self.window_labeled is not None:
-            label = self.model.training_rows_.label
+            label = self._label()
             last = [np.flatnonzero(label == k)[-1:] for k in np.unique(label[label != 0])]
             may_go = np.setdiff1d(np.flatnonzero(label), np.concatenate(last))
             self._forget(may_go[: max(0, np.count_nonzero(label) - self.window_labeled)])
+
+    def _label(self) -> AnyArray:
+        """Return the labels of the training rows, as numbers."""
+        rows = None if self.model is None else self.model.training_rows_
+        assert rows is not None and rows.label is not None
+        return rows.label
 
     def _forget(self, rows: IntArray) -> None:
         if self.model is not None and len(rows):

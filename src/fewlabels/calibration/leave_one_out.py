@@ -57,7 +57,7 @@ class LeftOutStream(Protocol):
 
     rows: RowStore
     marks: AnomalyMarks
-    path: PathFollower
+    path: PathFollower | None
     of: IntArray
     on_path: IntArray
     mass: float
@@ -65,7 +65,7 @@ class LeftOutStream(Protocol):
 
     def explain_breakdowns(self) -> AbstractContextManager[None]: ...
 
-    def move_to(self, path: PathFollower, mass: float) -> None: ...
+    def move_to(self, path: PathFollower, mass: float) -> bool: ...
 
     def merge_rows(self) -> RowNumbers: ...
 
@@ -149,6 +149,7 @@ def _values_without(
     places, given = distinct(stream, places)
     where = stream.of[stream.on_path.searchsorted(places)]
     values, path = np.empty(len(places)), copy.deepcopy(stream.path)
+    assert path is not None
     formulation, (weight, part) = stream.formulation, _weights_and_masses(stream, places)
     for w, own in sorted(set(zip(weight.tolist(), part.tolist(), strict=True))):
         mass = stream.mass - own

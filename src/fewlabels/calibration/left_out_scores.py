@@ -172,7 +172,7 @@ def scores_left_out(
     tail: float = 0.0,
     deadline: Deadline = ENDLESS,
     fewest: int = 1,
-) -> tuple[IntArray, FloatArray] | None:
+) -> tuple[IntArray, FloatArray]:
     """Return places of normal rows of a stream, and scores by the models of all other rows.
 
     On no model's scale; ``score`` scores rows that have no part, ``self_weight`` is

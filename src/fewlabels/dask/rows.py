@@ -132,6 +132,40 @@ class ClusterRows(Rows):
             self.parts[k].record(message, is_current)
         return [answer for _, answer in answers]
 
+    def sampled(self, share: float, firsts: list[int]) -> ClusterRows:
+        self.call_each([methodcaller("sample", share, first) for first in firsts])
+        return ClusterRows(self.source, self.spec, self)
+
+    # -- what is known already -------------------------------------------------------------------
+
+    def state(self) -> RunState:
+        if "state" not in self._cached:
+            self._cached["state"] = super().state()
+        return self._cached["state"]
+
+    def n_values(self) -> int:
+        return super().n_values() + self.local.n_values
+
+    def has_current_gradient(self) -> bool:
+        return all(part.is_current for part in self.parts)
+
+    def propose(self, count: int, n_between: int = 0) -> tuple[IntArray, IntArray, IntArray]:
+        if n_between or count != self._count or "propose" not in self._cached:
+            self._count = count
+            return super().propose(count, n_between)
+        return self._cached["propose"]
+
+    # -- rounds ----------------------------------------------------------------------------------
+
+    def kernel_values(self, columns: Columns) -> FloatArray:
+        return self.local.block(columns)
+
+    def update(self, update: BlockUpdate) -> None:
+        self._finish_update(methodcaller("update", update))
+        edges = np.searchsorted(update.ids, np.cumsum([0, *self.sizes]))
+        for part, own in zip(self.parts, map(slice, edges[:-1], edges[1:]), strict=True):
+            part.set(update.ids[own], update.a[own])
+
     def _finish_update(self, message: Message) -> None:
         """Tell all what makes gradient and variables one, and ask what is wanted next."""
         questions: list[Message] = [methodcaller("state")]
@@ -158,43 +192,9 @@ class ClusterRows(Rows):
             for part, variables in zip(self.parts, answers[-1], strict=True):
                 part.set_all(*variables)
 
-    def update(self, update: BlockUpdate) -> None:
-        self._finish_update(methodcaller("update", update))
-        edges = np.searchsorted(update.ids, np.cumsum([0, *self.sizes]))
-        for part, own in zip(self.parts, map(slice, edges[:-1], edges[1:]), strict=True):
-            part.set(update.ids[own], update.a[own])
-
-    # -- what is known already -------------------------------------------------------------------
-
-    def state(self) -> RunState:
-        if "state" not in self._cached:
-            self._cached["state"] = super().state()
-        return self._cached["state"]
-
-    def n_values(self) -> int:
-        return super().n_values() + self.local.n_values
-
-    def has_current_gradient(self) -> bool:
-        return all(part.is_current for part in self.parts)
-
-    def propose(self, count: int, n_between: int = 0) -> tuple[IntArray, IntArray, IntArray]:
-        if n_between or count != self._count or "propose" not in self._cached:
-            self._count = count
-            return super().propose(count, n_between)
-        return self._cached["propose"]
-
-    # -- here ------------------------------------------------------------------------------------
-
-    def kernel_values(self, columns: Columns) -> FloatArray:
-        return self.local.block(columns)
-
     def refine(self) -> Accuracy | None:
         self.local.refine()
         return super().refine()
-
-    def sampled(self, share: float, firsts: list[int]) -> ClusterRows:
-        self.call_each([methodcaller("sample", share, first) for first in firsts])
-        return ClusterRows(self.source, self.spec, self)
 
     # -- what was lost ---------------------------------------------------------------------------
 

@@ -84,7 +84,58 @@ class ClusterSource(ShardedSource):
         facts = self._call_holders([methodcaller("describe")] * len(self.slots))
         self._assign_offsets(facts)
 
-    # -- rows ------------------------------------------------------------------------------------
+    # -- as a source of rows ---------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Let the actors go."""
+        for slot in self.slots:
+            slot.actor = slot.future = None
+
+    def call_each(self, questions: Iterable[Callable[[Shard], T]]) -> list[T]:
+        return self._call_holders([methodcaller("call", question) for question in questions])
+
+    def rows(self, spec: ProblemSpec) -> ClusterRows:
+        self.problem = None
+        self._call_holders([methodcaller("begin_problem", spec)] * len(self.slots))
+        return ClusterRows(self, spec)
+
+    def leave_out(self, mask: BoolArray) -> None:
+        for slot in self.slots:
+            slot.left_out = mask[slot.first : slot.first + slot.n]
+        self._call_holders([methodcaller("leave_out", slot.left_out) for slot in self.slots])
+
+    def spent(self) -> dict[str, float]:
+        """Return the cost of messages since the last call: of a round, if called in each."""
+        found = {
+            "bytes": self._bytes,
+            "round_trips": self._trips,
+            "milliseconds": 1e3 * self._waited,
+            "loaded_again": self._loaded,
+        }
+        self._bytes, self._trips, self._waited, self._loaded = 0, 0, 0.0, 0
+        return found
+
+    @property
+    def n(self) -> int:
+        return sum(slot.n for slot in self.slots)
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        return [(slot.first, slot.first + slot.n) for slot in self.slots]
+
+    def call_all(self, question: Callable[[Shard], T]) -> list[T]:  # packed once for all
+        return self._call_holders([methodcaller("call", question)] * len(self.slots))
+
+    # -- labels and numbers of rows --------------------------------------------------------------
+
+    def labels(self) -> AnyArray:
+        """One label of every kind that occurs in any shard, as ``fit`` takes them."""
+        return merge_labels([labels for labels in self._labels if labels is not None])
+
+    def mark(self, marks: MakeMarks) -> None:
+        """Have each shard take what ``marks`` makes of its labels: arrays by name."""
+        self.marks = marks
+        self._call_holders([self._offset_message(slot) for slot in self.slots])
 
     def _assign_offsets(self, facts: list[PieceFacts]) -> None:
         """Number the rows through, once it is known how many there are."""
@@ -118,15 +169,6 @@ class ClusterSource(ShardedSource):
         self.shape = first, facts[0].shape[1]
         self._call_holders([self._offset_message(slot) for slot in self.slots])
 
-    def labels(self) -> AnyArray:
-        """One label of every kind that occurs in any shard, as ``fit`` takes them."""
-        return merge_labels([labels for labels in self._labels if labels is not None])
-
-    def mark(self, marks: MakeMarks) -> None:
-        """Have each shard take what ``marks`` makes of its labels: arrays by name."""
-        self.marks = marks
-        self._call_holders([self._offset_message(slot) for slot in self.slots])
-
     def _offset_message(self, slot: Slot) -> Message:
         return methodcaller("assign_offset", slot.first, self.dtype, self.marks)
 
@@ -134,35 +176,7 @@ class ClusterSource(ShardedSource):
         """Threads of a worker: actors of one worker take turns."""
         return max(1, min(self.client.nthreads().values()))
 
-    @property
-    def n(self) -> int:
-        return sum(slot.n for slot in self.slots)
-
-    def call_all(self, question: Callable[[Shard], T]) -> list[T]:  # packed once for all
-        return self._call_holders([methodcaller("call", question)] * len(self.slots))
-
-    def call_each(self, questions: Iterable[Callable[[Shard], T]]) -> list[T]:
-        return self._call_holders([methodcaller("call", question) for question in questions])
-
-    def leave_out(self, mask: BoolArray) -> None:
-        for slot in self.slots:
-            slot.left_out = mask[slot.first : slot.first + slot.n]
-        self._call_holders([methodcaller("leave_out", slot.left_out) for slot in self.slots])
-
-    def rows(self, spec: ProblemSpec) -> ClusterRows:
-        self.problem = None
-        self._call_holders([methodcaller("begin_problem", spec)] * len(self.slots))
-        return ClusterRows(self, spec)
-
-    def release(self) -> None:
-        """Let the actors go."""
-        for slot in self.slots:
-            slot.actor = slot.future = None
-
     # -- messages --------------------------------------------------------------------------------
-
-    def _call_holders(self, messages: Sequence[Message]) -> list[Any]:
-        return self.call_until_answered(None, dict(enumerate(messages)))
 
     def call_until_answered(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
         """Answers to messages by the places of their parts; each is acted upon once."""
@@ -187,6 +201,9 @@ class ClusterSource(ShardedSource):
         answers: dict = {}
         self._send(level, messages, answers)
         return [answers[k] for k in messages]
+
+    def _call_holders(self, messages: Sequence[Message]) -> list[Any]:
+        return self.call_until_answered(None, dict(enumerate(messages)))
 
     def _send(
         self, level: int | None, messages: Mapping[int, Message], answers: dict[int, Any]
@@ -216,17 +233,6 @@ class ClusterSource(ShardedSource):
             raise self._with_partition_number(*failed[0])
         if lost:
             raise WorkerLostError(lost)
-
-    def spent(self) -> dict[str, float]:
-        """Return the cost of messages since the last call: of a round, if called in each."""
-        found = {
-            "bytes": self._bytes,
-            "round_trips": self._trips,
-            "milliseconds": 1e3 * self._waited,
-            "loaded_again": self._loaded,
-        }
-        self._bytes, self._trips, self._waited, self._loaded = 0, 0, 0.0, 0
-        return found
 
     def _call(self, k: int, level: int | None, blob: bytes) -> ActorFuture | None:
         slot = self.slots[k]

@@ -293,6 +293,7 @@ def _fit_ball(
     """A ball around the rows of a bag, those farthest from their neighbours left out."""
     since = time.perf_counter()
     apart = _distances(inside, is_matrix)
+    assert settings.trim is not None  # a bag has a share of its own
     far = mark_farthest(_neighbor_distances(apart), settings.trim)
     core = np.flatnonzero(~far)
     inside, apart = inside[core], apart[np.ix_(core, core)]

@@ -20,12 +20,12 @@ from ..base.solution import (
     make_function,
     score_limits,
 )
-from ..base.status import Callback
 from ..problem import DualProblem
 from ..rows.memory import BoundProblemInMemory
 from ..rows.source import BoundProblem, RowSource
 from ..rows.spec import SolvedProblem
 from ..solvers import Result, Status
+from ..solvers.run import Callback
 from .base import CALIBRATION, OneClassEstimator
 from .problem import ANOMALY_COST, OneClass
 
@@ -175,9 +175,35 @@ class OneClassSVM(OneClassEstimator):
     target_fpr: float | None = None
     calibration: str = "auto"
     C_anomaly: float = ANOMALY_COST
+    _FIXED = ("nu", "C_anomaly", *KernelEstimator._FIXED)
+
+    # -- what a fit has found --------------------------------------------------------------------
+
+    @property
+    def dual_coef_(self) -> Any:
+        function = self.function_
+        coef = function.dual_coef
+        return _as_csr(coef) if sp.issparse(function.vectors) else self._to_native(coef)
+
+    @property
+    def cost_name(self) -> str:
+        return "nu"
+
+    @property
+    def offset_(self) -> Any:
+        return self._to_native(np.array([self._threshold]))
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the linear kernel, shape (1, n_features)."""
+        weights = self._weights()
+        return _as_csr(weights) if sp.issparse(self.function_.vectors) else weights
+
+    # -- how it is done --------------------------------------------------------------------------
 
     def _fit_rows(self, rows: RowSource, callback: Callback | None) -> None:
         kernel, formulation = self._set_kernel(rows), self._formulation(rows.mass)
+        assert kernel is not None
         stated = rows.build_problem(kernel, formulation, resolve_n_jobs(self.n_jobs))
         tol = self.tol / max(1.0, formulation.unit(rows.mass))
         solved = self._solve_refined(stated, tol, 0.1 * self.tol, callback)
@@ -242,30 +268,6 @@ class OneClassSVM(OneClassEstimator):
             size=size,
             rate=self.target_fpr,
         )
-
-    # -- what a fit has found ------------------------------------------------------------------
-
-    _FIXED = ("nu", "C_anomaly", *KernelEstimator._FIXED)
-
-    @property
-    def cost_name(self) -> str:
-        return "nu"
-
-    @property
-    def offset_(self) -> Any:
-        return self._to_native(np.array([self._threshold]))
-
-    @property
-    def dual_coef_(self) -> Any:
-        function = self.function_
-        coef = function.dual_coef
-        return _as_csr(coef) if sp.issparse(function.vectors) else self._to_native(coef)
-
-    @property
-    def coef_(self) -> Any:
-        """Weights of the linear kernel, shape (1, n_features)."""
-        weights = self._weights()
-        return _as_csr(weights) if sp.issparse(self.function_.vectors) else weights
 
 
 def _as_csr(values: FloatArray) -> sp.csr_array | sp.csr_matrix:

@@ -20,12 +20,12 @@ from .._util.warn import warn
 from ..base.kernel_estimator import COMMON, KernelEstimator
 from ..base.locking import fitting
 from ..base.solution import describe_run
-from ..base.status import Callback
 from ..base.versioned_cache import VersionedCache
 from ..kernels import Isolation, Kernel, make_kernel
 from ..rows.row_store import RowStore
 from ..rows.validation import fit_rows
 from ..solvers import Status
+from ..solvers.run import Callback
 from .bags import BagSettings, BagStream, fit_bags, resolve_trim
 from .base import OneClassEstimator, ScoredRows
 from .fitted_bags import Bag, BagsSolution
@@ -204,8 +204,6 @@ class SVDDEnsemble(OneClassEstimator):
         *KernelEstimator._FIXED,
     )
 
-    # -- fitting -------------------------------------------------------------------------------
-
     @fitting
     def fit(
         self,
@@ -255,6 +253,72 @@ class SVDDEnsemble(OneClassEstimator):
         self._report_bags(found)
         self._calibrate_or_reset()
         return self
+
+    # -- predictions -----------------------------------------------------------------------------
+
+    @property
+    def leave_one_out_decisions(self) -> NoReturn:
+        """Not available: ``calibration_scores_`` has out-of-bag scores."""
+        raise AttributeError(
+            "SVDDEnsemble has no leave-one-out scores; calibration_scores_ has out-of-bag scores."
+        )
+
+    # -- what a fit has found --------------------------------------------------------------------
+
+    def _refuse_attribute(self) -> NoReturn:
+        raise AttributeError(
+            "SVDDEnsemble solves one problem per bag, so it has no objective, gap, intercept or "
+            "coefficients of its own; see bags_."
+        )
+
+    objective_ = duality_gap_ = intercept_ = dual_coef_ = property(_refuse_attribute)
+
+    @property
+    def support_vectors_(self) -> RowMatrix:
+        bags = self.bags_
+        if self.kernel == "precomputed":
+            return np.empty((0, 0))
+        rows = np.concatenate([bag.rows[bag.used] for bag in bags])
+        first = np.unique(rows, return_index=True)[1]
+        vectors = [bag.function.vectors for bag in bags]
+        if sp.issparse(vectors[0]):
+            return sp.csr_array(sp.vstack(vectors, format="csr"))[first]
+        return np.concatenate(vectors)[first]
+
+    bags_ = property(lambda self: self._solution_now.function.bags)
+    parts_ = property(lambda self: self._solution_now.function.parts)
+    offset_ = property(lambda self: self._threshold)
+
+    # -- how it is done --------------------------------------------------------------------------
+
+    def _describe_solution(self) -> BagsSolution:
+        """The bags of the rows that are there; those that hold the same rows stay."""
+        stream = self._stream
+        assert stream is not None
+        rows, last = stream.training_rows(), self._fitted_values.latest("solution")
+        return self._fit_bags(rows.X, rows.weight, last.seed, known=last.function.bags)
+
+    def _read_new_rows(
+        self,
+        X: MatrixLike,
+        y: object,
+        sample_weight: VectorLike | None,
+        anomalies: VectorLike | None = None,
+    ) -> dict[str, Any]:
+        _refuse_anomalies(anomalies)
+        new = super()._read_new_rows(X, y, sample_weight)
+        return {name: value for name, value in new.items() if name != "anomaly"}
+
+    def _cache_to_save(self) -> VersionedCache:
+        """Return all values: bags hold their rows themselves."""
+        return self._fitted_values.copy()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        BaseEstimator.__setstate__(self, state)  # no vectors are missing: bags hold them
+
+    def _scores_to_calibrate(self) -> ScoredRows:
+        solution = cast(BagsSolution, self._solution_now)
+        return solution.scores, None, solution.scored
 
     def _fit_bags(
         self,
@@ -338,68 +402,6 @@ class SVDDEnsemble(OneClassEstimator):
                 "or scale the columns.",
                 ConvergenceWarning,
             )
-
-    def _read_new_rows(
-        self,
-        X: MatrixLike,
-        y: object,
-        sample_weight: VectorLike | None,
-        anomalies: VectorLike | None = None,
-    ) -> dict[str, Any]:
-        _refuse_anomalies(anomalies)
-        new = super()._read_new_rows(X, y, sample_weight)
-        return {name: value for name, value in new.items() if name != "anomaly"}
-
-    def _describe_solution(self) -> BagsSolution:
-        """The bags of the rows that are there; those that hold the same rows stay."""
-        stream = self._stream
-        assert stream is not None
-        rows, last = stream.training_rows(), self._fitted_values.latest("solution")
-        return self._fit_bags(rows.X, rows.weight, last.seed, known=last.function.bags)
-
-    def _scores_to_calibrate(self) -> ScoredRows:
-        solution = cast(BagsSolution, self._solution_now)
-        return solution.scores, None, solution.scored
-
-    def _cache_to_save(self) -> VersionedCache:
-        """Return all values: bags hold their rows themselves."""
-        return self._fitted_values.copy()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        BaseEstimator.__setstate__(self, state)  # no vectors are missing: bags hold them
-
-    # -- what a fit has found ------------------------------------------------------------------
-
-    bags_ = property(lambda self: self._solution_now.function.bags)
-    parts_ = property(lambda self: self._solution_now.function.parts)
-    offset_ = property(lambda self: self._threshold)
-
-    @property
-    def support_vectors_(self) -> RowMatrix:
-        bags = self.bags_
-        if self.kernel == "precomputed":
-            return np.empty((0, 0))
-        rows = np.concatenate([bag.rows[bag.used] for bag in bags])
-        first = np.unique(rows, return_index=True)[1]
-        vectors = [bag.function.vectors for bag in bags]
-        if sp.issparse(vectors[0]):
-            return sp.csr_array(sp.vstack(vectors, format="csr"))[first]
-        return np.concatenate(vectors)[first]
-
-    def _refuse_attribute(self) -> NoReturn:
-        raise AttributeError(
-            "SVDDEnsemble solves one problem per bag, so it has no objective, gap, intercept or "
-            "coefficients of its own; see bags_."
-        )
-
-    objective_ = duality_gap_ = intercept_ = dual_coef_ = property(_refuse_attribute)
-
-    @property
-    def leave_one_out_decisions(self) -> NoReturn:
-        """Not available: ``calibration_scores_`` has out-of-bag scores."""
-        raise AttributeError(
-            "SVDDEnsemble has no leave-one-out scores; calibration_scores_ has out-of-bag scores."
-        )
 
 
 def _make_kernel_of_gamma(

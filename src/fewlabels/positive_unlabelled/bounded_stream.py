@@ -1,7 +1,7 @@
 """Positive and unlabelled rows that come and go, with a bound on selection bias."""
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..kernels import Kernel, centered
 from ..problem import DualProblem
 from ..rows.row_store import RowStore, SavedStream, measure_violation
 from ..solvers import Result, Status
+from ..solvers.run import HistoryEntry
 from .data import PUData, PUSolution
 from .problem import DoubleHingeOverAll
 from .rows import PURows
@@ -32,6 +33,9 @@ class BoundedPUStream(SavedStream):
 
     cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
     derived_values, is_relative = (), False
+    stated: DoubleHingeOverAll
+    n_steps: int
+    history: list[HistoryEntry]
 
     def __init__(
         self,
@@ -42,7 +46,7 @@ class BoundedPUStream(SavedStream):
         *,
         shift: FloatArray | None = None,
         n_steps: int = 0,
-        history: Iterable[dict[str, Any]] = (),
+        history: Iterable[HistoryEntry] = (),
     ) -> None:
         self.stated, self.kernel, self.shift, self.rows = formulation, kernel, shift, rows
         self.n_steps, self.history = n_steps, list(history)

@@ -122,8 +122,7 @@ class PUData:
         """Values of ``sum_i coef_i K(x_i, .)`` at all rows, in float64, and its squared norm."""
         used = np.flatnonzero(coef)
         if self.kernel.is_matrix:
-            options = {"columns": used, "n_jobs": self.n_jobs}
-            function = Expansion(self.kernel, self.X, coef[used], **options)
+            function = Expansion(self.kernel, self.X, coef[used], columns=used, n_jobs=self.n_jobs)
         else:
             function = make_exact_expansion(self.kernel, self.X[used], coef[used], self.n_jobs)
         f = function(self.X)

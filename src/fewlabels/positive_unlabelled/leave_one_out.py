@@ -93,7 +93,10 @@ def shift_of_positives_left_out(found: PUSolution, data: PUData) -> FloatArray:
 def _merge_variables(found: PUSolution, data: PUData) -> tuple[FloatArray, BoolArray]:
     """Variables of unlabelled rows, equal rows as one, and which are between breakpoints."""
     sigma = -np.bincount(data.groups, weights=found.coef[data.unlabeled]).astype(float, copy=False)
-    ends = [np.bincount(data.groups, weights=end) for end in found.penalty.ends]
+    ends = [
+        np.bincount(data.groups, weights=end).astype(float, copy=False)
+        for end in found.penalty.ends
+    ]
     penalty = Penalty.from_pieces(ends, [0.0] * (len(ends) - 1), len(sigma))
     near = _BREAKPOINT_TOLERANCE * (penalty.upper - penalty.lower)
     return sigma, penalty.between(penalty.round_to_breakpoints(sigma, near))

@@ -42,7 +42,7 @@ class PUStream(ConvexStream):
             self._recompute_sums()
         super()._prepare()
 
-    # -- rows -----------------------------------------------------------------------------------
+    # -- rows ------------------------------------------------------------------------------------
 
     def _weights(self, places: IntArray | int) -> Any:
         """Weights of positive rows."""
@@ -56,10 +56,6 @@ class PUStream(ConvexStream):
 
     def kinds(self) -> tuple[BoolArray, BoolArray]:
         return kinds(cast(RowArrays, self.rows))
-
-    def training_rows(self) -> TrainingRows:
-        state = self.rows.state()
-        return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
 
     def add(self, X: RowMatrix, anomaly: BoolArray | None = None, **values: AnyArray) -> IntArray:
         """Add rows with their "weight", the mark "positive" and perhaps a "factor"."""
@@ -88,11 +84,15 @@ class PUStream(ConvexStream):
         self._sums_are_known = True
         return places
 
+    def training_rows(self) -> TrainingRows:
+        state = self.rows.state()
+        return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
+
     def run(self, max_steps: int | None = None) -> bool:
         self._repair_sums()
         return super().run(max_steps)
 
-    # -- sums over the positive rows ------------------------------------------------------------
+    # -- sums over the positive rows -------------------------------------------------------------
 
     def _sum(self, places: IntArray, coef: FloatArray, at: IntArray) -> FloatArray:
         """``sum_i coef_i K(x_i, x)`` over rows at ``places``, for the rows ``at``."""
@@ -138,7 +138,7 @@ class PUStream(ConvexStream):
             self._follow_positives()
             self._sums_are_known = True
 
-    # -- the model's solution -------------------------------------------------------------------
+    # -- the model's solution --------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         if not self._sums_are_known:

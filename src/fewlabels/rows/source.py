@@ -157,8 +157,8 @@ class RowSource(ABC):
 class ShardedSource(RowSource):
     """Rows in shards that follow each other, which nobody holds all at once.
 
-    To add a source, write a ``Shard`` with ``pieces`` and ``take``. Override the methods up to
-    ``spent`` where shards aren't in this process or have a better way.
+    To add a source, write a ``Shard`` with ``pieces`` and ``take``. Override the methods
+    from ``call_each`` to ``spent`` where shards aren't in this process or have a better way.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class ShardedSource(RowSource):
             f"X holds {self.description}, which can't be used here; pass {self.alternative}."
         )
 
-    # -- what follows ----------------------------------------------------------------------------
+    # -- as a source of rows ---------------------------------------------------------------------
 
     @property
     def n_counting(self) -> int:
@@ -301,6 +301,11 @@ class ShardedSource(RowSource):
     def n(self) -> int:
         """Number of rows that are still there."""
         return sum(shard.n for shard in self.shards)
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """The number of the first row of each shard, and the number after its last one."""
+        return [(shard.first, shard.first + shard.n) for shard in self.shards]
 
     def call_all(self, question: Callable[[Shard], Answer]) -> list[Answer]:
         """The answers of all shards, in their order."""

@@ -14,10 +14,9 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from .._util.threads import one_blas_thread
 from ..kernels.operators import BorderedGram, GramOperator
-from ..rows.spec import HistoryCallback
 from ..solvers import Status
 from ..solvers.papers.branch_and_bound import SignSearch, branch_and_bound
-from ..solvers.run import certify
+from ..solvers.run import Callback, certify
 from .annealing import anneal, solution_of
 from .data import S3VMData, S3VMSettings, S3VMSolution
 from .path_state import PathSolution
@@ -159,7 +158,7 @@ def _nodes(settings: S3VMSettings, n: int) -> int:
     return settings.max_nodes
 
 
-def _reporter(callback: HistoryCallback | None, before: int) -> HistoryCallback | None:
+def _reporter(callback: Callback | None, before: int) -> Callback | None:
     """The user's callback, for entries of a search."""
     if callback is None:
         return None

@@ -11,9 +11,9 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..kernels.operators import BorderedGram, GramOperator
 from ..kernels.operators.equal_rows import DuplicateRows
-from ..rows.spec import HistoryCallback
 from ..solvers import Result, Settings
 from ..solvers.equal_rows import MergedProblem, merge_equal_rows
+from ..solvers.run import Callback
 from .problem import SemiSupervised
 
 
@@ -29,7 +29,7 @@ class S3VMSettings:
     annealing: bool = True
     branching: bool = False
     max_nodes: int | str = "auto"
-    callback: HistoryCallback | None = None
+    callback: Callback | None = None
 
 
 @dataclass(frozen=True, eq=False)

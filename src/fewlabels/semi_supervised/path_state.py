@@ -14,6 +14,7 @@ from ..kernels.operators import Expansion
 from ..problem.penalty import RowPenalties
 from ..rows.row_store import RowStore
 from ..solvers.path import PathFollower
+from ..solvers.run import HistoryEntry
 from .beginning import Start
 from .problem import SemiSupervised
 
@@ -79,7 +80,7 @@ class PathState(NamedTuple):
     flips: int = 0
     iterations: int = 0  # of batch trainings
     lost: float = 0.0  # the violation of a start at which rounding ended training
-    history: tuple[dict[str, Any], ...] = ()
+    history: tuple[HistoryEntry, ...] = ()
 
     @classmethod
     def without_path(

@@ -24,11 +24,13 @@ from ..data.labels.semi_supervised import one_vs_rest_labels
 from ..kernels import Linear, SharedLeaves, Trees, centered
 from ..rows.memory import MemorySource
 from ..rows.source import RowSource
+from ..solvers.run import Callback
 from . import reading
 from .calibrator import Calibrator
 from .certifier import Certifier
 from .data import S3VMData, S3VMSolution
 from .problem import SemiSupervised
+from .stream import S3VMStream
 from .task import SEMI_SUPERVISED
 from .trainer import Trainer
 from .updater import TrainingRecord, warn_of_training

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -40,6 +39,9 @@ class S3VMStream(PlainState):
     kernel sees them; ``cache_size`` is in bytes, for all paths together, and operations stop at
     the ``deadline``.
     """
+
+    # Set before each operation; paths go by their own tolerance.
+    tol: float
 
     def __init__(
         self,
@@ -73,11 +75,30 @@ class S3VMStream(PlainState):
     def __len__(self) -> int:
         return len(self._now.store)
 
-    store = property(attrgetter("_now.store"))  # the rows; not to be changed
-    paths = property(attrgetter("_now.paths"))
-    places = property(attrgetter("_now.store.places"))  # of the training rows, in their order
-    kernel = property(lambda self: self.paths[0].kernel)
-    shift = property(lambda self: self.paths[0].state.shift)
+    @property
+    def store(self) -> RowStore:
+        """The rows; not to be changed."""
+        return self._now.store
+
+    @property
+    def paths(self) -> tuple[ClassPath, ...]:
+        """The path of every function."""
+        return self._now.paths
+
+    @property
+    def places(self) -> IntArray:
+        """Places of the training rows, in their order."""
+        return self._now.store.places
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of all paths."""
+        return self.paths[0].kernel
+
+    @property
+    def shift(self) -> FloatArray | None:
+        """FloatArray | None: Vector that is subtracted from all rows before kernels see them."""
+        return self.paths[0].state.shift
 
     @property
     def cache_size(self) -> float:
@@ -90,7 +111,7 @@ class S3VMStream(PlainState):
 
     @property
     def path_order(self) -> str:
-        """Whether rows of an update change as a block or "one-by-one"."""
+        """str: "block", or "one-by-one": how rows of an update change."""
         return self.options.path_order
 
     @path_order.setter
@@ -120,14 +141,46 @@ class S3VMStream(PlainState):
         return self._now.version + sum(path.version for path in self.paths)
 
     # Of all paths together.
-    done = property(lambda self: all(path.done for path in self.paths))
-    has_path = property(lambda self: all(path.has_path for path in self.paths))
-    ready = property(lambda self: all(path.ready for path in self.paths))
-    due = property(lambda self: any(path.ready and path.due for path in self.paths))
-    due_by_itself = property(lambda self: any(p.ready and p.due_by_itself for p in self.paths))
-    n_steps = property(lambda self: sum(path.n_steps for path in self.paths))
-    n_flips = property(lambda self: sum(path.n_flips for path in self.paths))
-    n_iter = property(lambda self: sum(path.n_iter for path in self.paths))
+
+    @property
+    def done(self) -> bool:
+        """bool: Whether all paths are at their ends."""
+        return all(path.done for path in self.paths)
+
+    @property
+    def has_path(self) -> bool:
+        """bool: Whether all paths have begun."""
+        return all(path.has_path for path in self.paths)
+
+    @property
+    def ready(self) -> bool:
+        """bool: Whether every function has labels of both kinds."""
+        return all(path.ready for path in self.paths)
+
+    @property
+    def due(self) -> bool:
+        """bool: Whether a better minimum is likely for one of the functions."""
+        return any(path.ready and path.due for path in self.paths)
+
+    @property
+    def due_by_itself(self) -> bool:
+        """bool: Whether a better minimum is likely and the search costs little."""
+        return any(path.ready and path.due_by_itself for path in self.paths)
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of all paths."""
+        return sum(path.n_steps for path in self.paths)
+
+    @property
+    def n_flips(self) -> int:
+        """Sign changes of all paths."""
+        return sum(path.n_flips for path in self.paths)
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations of all trainings."""
+        return sum(path.n_iter for path in self.paths)
 
     @property
     def pending_removals(self) -> IntArray:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from .._typing import FloatArray, RowMatrix
 from ..kernels.base import Kernel
 from ..kernels.operators import GramOperator, PrecomputedGram, RepeatedGram
 from ..rows.source import RowSource, ShardedSource
-from ..rows.spec import HistoryCallback
 from ..solvers import Result, Settings, Status
+from ..solvers.run import Callback, HistoryEntry
 from ..solvers.whole import make_training_gram
 from .branching import train
 from .data import S3VMData, S3VMSettings, S3VMSolution
@@ -32,7 +31,7 @@ class Trainer:
     the others.
     """
 
-    engine: Callable[[HistoryCallback | None], Settings]
+    engine: Callable[[Callback | None], Settings]
     cache_size: float = 200e6
     n_jobs: int = 1
     annealing: bool = True
@@ -43,7 +42,7 @@ class Trainer:
         default_factory=dict, init=False, repr=False
     )
 
-    def settings(self, callback: HistoryCallback | None = None) -> S3VMSettings:
+    def settings(self, callback: Callback | None = None) -> S3VMSettings:
         """``S3VMSettings`` with the time that is left."""
         engine = self.engine(callback)
         if isinstance(self.source, ShardedSource):
@@ -80,7 +79,7 @@ class Trainer:
     def train(
         self,
         several: Sequence[S3VMData],
-        callback: HistoryCallback | None = None,
+        callback: Callback | None = None,
         signs_before: FloatArray | None = None,
     ) -> list[S3VMSolution]:
         """The ``S3VMSolution`` of every ``S3VMData``."""
@@ -98,7 +97,7 @@ class Trainer:
         return found
 
 
-def _call_numbered(callback: HistoryCallback, number: int, entry: dict[str, Any]) -> object:
+def _call_numbered(callback: Callback, number: int, entry: HistoryEntry) -> object:
     return callback({**entry, "machine": number})
 
 

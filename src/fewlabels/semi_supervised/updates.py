@@ -6,17 +6,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from numbers import Integral
-from typing import Any, NoReturn, Self, TypeAlias
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length
 
-from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
+from .._typing import (
+    AnyArray,
+    ClassesLike,
+    FloatArray,
+    IntArray,
+    MatrixLike,
+    RowMatrix,
+    VectorLike,
+)
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
 from ..base.locking import consistent, exclusive, fitting
-from ..base.solution import Certificate, Solution
+from ..base.solution import Certificate, RowStream, Solution
 from ..base.two_classes import TwoClassEstimator
 from ..base.versioned_cache import VersionedCache
 from ..calibration.cross_fitting import Sample
@@ -36,9 +44,6 @@ from .updater import TrainingRecord, Updater
 _NO_CLASSES = (
     "To start before every class has a label, pass classes=[...] to the first partial_fit."
 )
-
-# An ``S3VMStream``. Bases declare their own kind of stream.
-AnyStream: TypeAlias = Any
 
 
 def _stream_attribute(name: str) -> property:
@@ -72,8 +77,7 @@ class UpdatableS3VM(TwoClassEstimator):
     class_ratio_: FloatArray | None
     class_ratio_interval_: FloatArray | None
     _means: list[float] | None
-    # Streams of S3VM have other operations than a ``RowStream``.
-    _stream: AnyStream
+    _stream: S3VMStream | None
     # Objectives and bounds of batch trainings.
     _record = TrainingRecord(())
     # What the class ratio has added to f, if anything.
@@ -82,14 +86,14 @@ class UpdatableS3VM(TwoClassEstimator):
     _sample: Sample | None = None
     _kept: IntArray | None = None
 
-    # -- updates --------------------------------------------------------------------------------
+    # -- updates ---------------------------------------------------------------------------------
 
     @fitting
     def partial_fit(
         self,
         X: MatrixLike,
         y: VectorLike | None = None,
-        classes: VectorLike | None = None,
+        classes: ClassesLike | None = None,
         sample_weight: VectorLike | None = None,
     ) -> Self:
         """Add rows, labelled or not, and follow the minimum to where it moves.
@@ -129,7 +133,7 @@ class UpdatableS3VM(TwoClassEstimator):
 
     @exclusive
     def relabel(
-        self, indices: VectorLike, y: VectorLike | None, classes: VectorLike | None = None
+        self, indices: VectorLike, y: VectorLike | None, classes: ClassesLike | None = None
     ) -> Self:
         """Give training rows a label, change it, or take it back.
 
@@ -246,6 +250,143 @@ class UpdatableS3VM(TwoClassEstimator):
         with self._updating(stream) as updater:
             return Consolidation(updater).improve(values, strategies) or renewed
 
+    # -- what a fit has found --------------------------------------------------------------------
+
+    objective_ = property(lambda self: self._certified.objective)
+
+    @property
+    def duality_gap_(self) -> NoReturn:
+        raise AttributeError(
+            f"{type(self).__name__} has no duality gap, because the problem is not convex."
+        )
+
+    kkt_violation_ = property(lambda self: self._certified.violation)
+
+    @property
+    @consistent
+    def transduction_(self) -> AnyArray:
+        return self.classes_[self._certified.positive.astype(np.intp)]
+
+    @property
+    @consistent
+    def training_decisions_(self) -> FloatArray:
+        self._check_is_fitted()
+        if self._stream is None:
+            raise AttributeError(
+                "training_decisions_ needs the training rows, which were released."
+            )
+        f = self._certifier().decisions_at(self._stream)
+        ahead = np.isnan(f).reshape(len(f), -1).any(axis=1)  # the path has yet to reach them
+        if ahead.any():
+            rows = self.training_rows_
+            assert rows is not None
+            f[ahead] = self.decision_function(rows.X[ahead])
+        return f
+
+    consolidation_due_ = _stream_attribute("due")
+    n_steps_ = _stream_attribute("n_steps")
+    n_flips_ = _stream_attribute("n_flips")
+
+    @property
+    def objectives_(self) -> list[float] | list[list[float]]:
+        objectives = self._record.objectives
+        if not objectives:
+            raise AttributeError(f"this {type(self).__name__} is not fitted; call fit first.")
+        return objectives[0] if len(objectives) == 1 else list(objectives)
+
+    @property
+    def n_nodes_(self) -> int:
+        if self._record.n_nodes is None:
+            raise AttributeError("n_nodes_ is known after solver='branch-and-bound'.")
+        return self._record.n_nodes
+
+    @property
+    @consistent
+    def optimality_gap_(self) -> float | FloatArray:
+        bound = self._record.bound
+        if bound is None or np.isnan(bound).any():
+            raise AttributeError(
+                "optimality_gap_ is available after fit or consolidate with "
+                "solver='branch-and-bound', until rows or labels change."
+            )
+        gap = self.objective_ - bound
+        return gap * (gap > PROVEN * abs(self.objective_))
+
+    @property
+    def shape_fit_(self) -> tuple[int, int]:
+        return self._shape if self._stream is None else (len(self._stream), self.n_features_in_)
+
+    @shape_fit_.setter
+    def shape_fit_(self, shape: tuple[int, int]) -> None:
+        self._shape = shape
+
+    # -- how it is done --------------------------------------------------------------------------
+
+    def _describe_solution(self) -> Solution:
+        return self._certifier().current_solution(self._held_stream)
+
+    def _read_new_rows(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        sample_weight: VectorLike | None,
+        classes: AnyArray,
+    ) -> dict[str, Any]:
+        rows = self._rows_to_score(X)
+        weight, kept = check_weight(sample_weight, rows)
+        label = read_known_labels(y, rows.shape[0], classes, self.unlabeled)
+        reading.refuse_left_out(kept)
+        return {"X": rows, "label": label, "weight": weight}
+
+    def _run_stream(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
+        with self._updating(self._held_stream) as updater:
+            return updater.catch_up(name, max_steps)
+
+    def _ready_stream(self) -> S3VMStream:
+        """The stream, its paths begun if that is possible."""
+        self._check_is_fitted()
+        reading.refuse_left_out(self._kept)
+        super()._ready_stream()
+        stream = self._held_stream
+        stream.path_order = self.path_order
+        stream.begin_paths()
+        return stream
+
+    def _run_update(
+        self,
+        name: str,
+        stream: RowStream,
+        max_steps: int | None = None,
+        change: Callable[[], object] | None = None,
+    ) -> Self:
+        if change is None:
+            return super()._run_update(name, stream, max_steps)
+
+        def changed() -> None:
+            change()
+            self._record = self._record.without_bound()
+
+        super()._run_update(name, stream, max_steps, changed)
+        held = self._held_stream
+        if self.auto_consolidate and held.done and held.ready and held.due_by_itself:
+            self.consolidate(cheap_strategies(self.solver))
+        return self
+
+    @property
+    def _certified(self) -> Certificate:
+        return self._get_value(
+            "certificate",
+            lambda: self._certifier().certificate_at(self._held_stream, self.function_),
+        )
+
+    def _cached_names_to_keep(self) -> list[str]:
+        _ = self._certified
+        return ["certificate", self._curve_name]
+
+    def _state(self) -> dict[str, Any]:
+        """Without rows that only the curve is for."""
+        return {**super()._state(), "_sample": None}
+
     def _renew_graph(self, stream: S3VMStream) -> bool:
         """Train under the kernel with the graph of the present rows; return whether it changed."""
         kernel = self._kernel_over(stream.rows(stream.places))
@@ -255,8 +396,6 @@ class UpdatableS3VM(TwoClassEstimator):
         if renewed:
             self._deformed = kernel
         return renewed
-
-    # -- how they are made ----------------------------------------------------------------------
 
     @contextmanager
     def _updating(self, stream: S3VMStream) -> Iterator[Updater]:
@@ -275,56 +414,18 @@ class UpdatableS3VM(TwoClassEstimator):
         finally:
             self._record = updater.record
 
-    def _run_stream(self, stream: AnyStream, name: str, max_steps: int | None) -> bool:
-        with self._updating(stream) as updater:
-            return updater.catch_up(name, max_steps)
-
-    def _run_update(
-        self,
-        name: str,
-        stream: AnyStream,
-        max_steps: int | None = None,
-        change: Callable[[], object] | None = None,
-    ) -> Self:
-        if change is None:
-            return super()._run_update(name, stream, max_steps)
-
-        def changed() -> None:
-            change()
-            self._record = self._record.without_bound()
-
-        super()._run_update(name, stream, max_steps, changed)
-        if self.auto_consolidate and stream.done and stream.ready and stream.due_by_itself:
-            self.consolidate(cheap_strategies(self.solver))
-        return self
-
-    def _ready_stream(self) -> AnyStream:
-        """The stream, its paths begun if that is possible."""
-        self._check_is_fitted()
-        reading.refuse_left_out(self._kept)
-        stream: AnyStream = super()._ready_stream()
-        stream.path_order = self.path_order
-        stream.begin_paths()
+    @property
+    def _held_stream(self) -> S3VMStream:
+        """The stream of a model that has one."""
+        stream = self._stream
+        assert stream is not None
         return stream
-
-    def _read_new_rows(
-        self,
-        X: MatrixLike,
-        y: VectorLike | None,
-        sample_weight: VectorLike | None,
-        classes: AnyArray,
-    ) -> dict[str, Any]:
-        rows = self._rows_to_score(X)
-        weight, kept = check_weight(sample_weight, rows)
-        label = read_known_labels(y, rows.shape[0], classes, self.unlabeled)
-        reading.refuse_left_out(kept)
-        return {"X": rows, "label": label, "weight": weight}
 
     def _begin(
         self,
         X: MatrixLike,
         y: VectorLike | None,
-        classes: VectorLike | None,
+        classes: ClassesLike | None,
         sample_weight: VectorLike | None,
     ) -> Self:
         """The first rows of a stream."""
@@ -376,7 +477,7 @@ class UpdatableS3VM(TwoClassEstimator):
         stream.deadline = self._deadline
         return stream
 
-    def _open_stream(self, name: str, stream: AnyStream) -> Self:
+    def _open_stream(self, name: str, stream: S3VMStream) -> Self:
         """Hold the rows of a model that has no solution yet, and follow them."""
         self._attach_stream(stream)
         self._cache, self._sample, self._kept = VersionedCache(), None, None
@@ -427,93 +528,3 @@ class UpdatableS3VM(TwoClassEstimator):
         if message is not None:
             warn(message, ConvergenceWarning)
         return self
-
-    # -- what a fit has found ------------------------------------------------------------------
-
-    def _describe_solution(self) -> Solution:
-        return self._certifier().current_solution(self._stream)
-
-    @property
-    def _certified(self) -> Certificate:
-        return self._get_value(
-            "certificate", lambda: self._certifier().certificate_at(self._stream, self.function_)
-        )
-
-    objective_ = property(lambda self: self._certified.objective)
-    kkt_violation_ = property(lambda self: self._certified.violation)
-
-    @property
-    def duality_gap_(self) -> NoReturn:
-        raise AttributeError(
-            f"{type(self).__name__} has no duality gap, because the problem is not convex."
-        )
-
-    @property
-    @consistent
-    def transduction_(self) -> AnyArray:
-        return self.classes_[self._certified.positive.astype(np.intp)]
-
-    @property
-    @consistent
-    def training_decisions_(self) -> FloatArray:
-        self._check_is_fitted()
-        if self._stream is None:
-            raise AttributeError(
-                "training_decisions_ needs the training rows, which were released."
-            )
-        f = self._certifier().decisions_at(self._stream)
-        ahead = np.isnan(f).reshape(len(f), -1).any(axis=1)  # the path has yet to reach them
-        if ahead.any():
-            rows = self.training_rows_
-            assert rows is not None
-            f[ahead] = self.decision_function(rows.X[ahead])
-        return f
-
-    # -- attributes of a stream -----------------------------------------------------------------
-
-    consolidation_due_ = _stream_attribute("due")
-    n_steps_ = _stream_attribute("n_steps")
-    n_flips_ = _stream_attribute("n_flips")
-
-    @property
-    def objectives_(self) -> list[float] | list[list[float]]:
-        objectives = self._record.objectives
-        if not objectives:
-            raise AttributeError(f"this {type(self).__name__} is not fitted; call fit first.")
-        return objectives[0] if len(objectives) == 1 else list(objectives)
-
-    @property
-    def n_nodes_(self) -> int:
-        if self._record.n_nodes is None:
-            raise AttributeError("n_nodes_ is known after solver='branch-and-bound'.")
-        return self._record.n_nodes
-
-    @property
-    @consistent
-    def optimality_gap_(self) -> float | FloatArray:
-        bound = self._record.bound
-        if bound is None or np.isnan(bound).any():
-            raise AttributeError(
-                "optimality_gap_ is available after fit or consolidate with "
-                "solver='branch-and-bound', until rows or labels change."
-            )
-        gap = self.objective_ - bound
-        return gap * (gap > PROVEN * abs(self.objective_))
-
-    @property
-    def shape_fit_(self) -> tuple[int, int]:
-        return self._shape if self._stream is None else (len(self._stream), self.n_features_in_)
-
-    @shape_fit_.setter
-    def shape_fit_(self, shape: tuple[int, int]) -> None:
-        self._shape = shape
-
-    # -- saving --------------------------------------------------------------------------------
-
-    def _cached_names_to_keep(self) -> list[str]:
-        _ = self._certified
-        return ["certificate", self._curve_name]
-
-    def _state(self) -> dict[str, Any]:
-        """Without rows that only the curve is for."""
-        return {**super()._state(), "_sample": None}

@@ -1,7 +1,7 @@
 """What every reader of labels begins with."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import date, time, timedelta
 from numbers import Number
 from types import ModuleType
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from ..._typing import AnyArray, BoolArray, FloatArray, VectorLike
+from ..._typing import AnyArray, BoolArray, ClassesLike, FloatArray, VectorLike
 from .blanks import NAN_TEXT, is_blank
 
 _SCALARS = (str, bytes, Number, np.generic, date, time, timedelta)
@@ -136,7 +136,7 @@ def encode_labels(
     return code
 
 
-def check_classes(given: Sequence[Any] | AnyArray | None, classes: AnyArray) -> None:
+def check_classes(given: ClassesLike | None, classes: AnyArray) -> None:
     """Refuse classes that the first rows don't have; None says nothing."""
     if given is not None and _comparable_values(given) != _comparable_values(classes):
         raise ValueError(
@@ -145,7 +145,7 @@ def check_classes(given: Sequence[Any] | AnyArray | None, classes: AnyArray) -> 
         )
 
 
-def _comparable_values(classes: Sequence[Any] | AnyArray) -> set[object]:
+def _comparable_values(classes: ClassesLike) -> set[object]:
     """Return a set in which missing values are equal."""
     values = np.ravel(classes)
     return {

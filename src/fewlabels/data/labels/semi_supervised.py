@@ -3,14 +3,14 @@
 Of two classes they are -1 and +1, of more 1, 2, ... in the order of the classes; 0 for none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Number, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, VectorLike
+from ..._typing import AnyArray, BoolArray, ClassesLike, FloatArray, IntArray, VectorLike
 from ..._util.messages import CLASS_SHARES, Message, ref
 from .arrays import distinct_values, encode_labels, split_missing
 from .blanks import is_no_label
@@ -102,7 +102,7 @@ def read_known_labels(
     return encode_labels(y, n, codes, expected, unlabeled)
 
 
-def read_classes(classes: Sequence[Any] | AnyArray, unlabeled: object) -> AnyArray:
+def read_classes(classes: ClassesLike, unlabeled: object) -> AnyArray:
     """Return two or more classes, sorted, without the mark of unlabelled rows."""
     values = np.unique(np.asarray(classes))
     if len(values) > 2 and _is_mark(unlabeled):

@@ -39,8 +39,8 @@ class PartitionedRows(Protocol):
         """How many rows there are."""
 
     @property
-    def shards(self) -> Sequence[RowPieces]:
-        """The shards."""
+    def ranges(self) -> Sequence[tuple[int, int]]:
+        """The number of the first row of each shard, and the number after its last one."""
 
     def call_all(self, function: Callable[[RowPieces], Any]) -> list[Any]:
         """Return what a function of a shard returns, for every shard."""
@@ -73,12 +73,6 @@ class PieceGram(GramOperator):
         self._sample = some = make_gram(part.take(np.arange(min(1, part.n))))
         self.value_cost, self.dtype = some.value_cost, some.dtype
         self.value_error, self.is_inner_product = some.value_error, some.is_inner_product
-
-    def _each_gram(self) -> Iterator[tuple[slice, GramOperator]]:
-        for where, rows in self._part.pieces():
-            gram = self._make_gram(rows)
-            yield where, gram
-            self.n_values += gram.n_values
 
     def diagonal(self) -> FloatArray:
         if self._diagonal is None:
@@ -114,13 +108,19 @@ class PieceGram(GramOperator):
             return None
         return PieceGram(self._part, self._make_refined, None, self._diagonal)
 
+    def _each_gram(self) -> Iterator[tuple[slice, GramOperator]]:
+        for where, rows in self._part.pieces():
+            gram = self._make_gram(rows)
+            yield where, gram
+            self.n_values += gram.n_values
+
 
 class LinearSourceGram(GramOperator):
     """The linear kernel's matrix of the rows of a ``source``, less ``shift`` (or None).
 
     Only sums of rows and products with them leave the source, and rows that are gathered.
-    ``source`` has ``n`` rows, ``shards`` with ``first`` and ``n``, ``ask(question)`` and
-    ``ask_each(questions)``, which answer for every shard, and ``take(ids)``.
+    ``source`` has ``n`` rows, the ``ranges`` of its shards, ``call_all(function)`` and
+    ``call_each(functions)``, which answer for every shard, and ``take(ids)``.
     """
 
     is_inner_product = True
@@ -130,11 +130,6 @@ class LinearSourceGram(GramOperator):
         self._source, self._shift = source, shift
         self._diagonal: FloatArray | None = None
 
-    def _call_shards(
-        self, function: Callable[..., FloatArray], **options: AnyArray
-    ) -> list[FloatArray]:
-        return self._source.call_all(partial(function, shift=self._shift, **options))
-
     def diagonal(self) -> FloatArray:
         if self._diagonal is None:
             self._diagonal = np.concatenate(self._call_shards(_compute_diagonal))
@@ -143,11 +138,6 @@ class LinearSourceGram(GramOperator):
     def gather(self, indices: IntArray) -> Columns:
         indices = np.asarray(indices)
         return Columns(indices, (self._select_rows(indices),))
-
-    def _select_rows(self, indices: IntArray) -> RowMatrix:
-        ids, where = np.unique(indices, return_inverse=True)
-        rows = self._source.take(ids)[where]
-        return centered(rows, self._shift)
 
     def values_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) * self.n
@@ -162,26 +152,36 @@ class LinearSourceGram(GramOperator):
         if len(columns):
             self._add_product(combine_rows(columns.values[0], coef), out)
 
-    def _add_product(self, w: FloatArray, out: FloatArray) -> None:
-        out += np.concatenate(self._call_shards(_multiply_vector, w=w))
-
-    def sum_rows(self, indices: IntArray, coef: FloatArray) -> FloatArray:
-        """Return ``sum_i coef_i x_i`` over some ascending rows, computed in their shards."""
-        functions = []
-        for part in self._source.shards:
-            low, high = np.searchsorted(indices, (part.first, part.first + part.n))
-            places = indices[low:high] - part.first
-            functions.append(
-                partial(_combine_rows, places=places, coef=coef[low:high], shift=self._shift)
-            )
-        return sum(self._source.call_each(functions))
+    def take(self, indices: IntArray) -> LinearGram:
+        return LinearGram(self._select_rows(np.asarray(indices)))
 
     def apply(self, indices: IntArray, coef: FloatArray, out: FloatArray) -> None:
         if len(indices):
             self._add_product(self.sum_rows(np.asarray(indices), coef), out)
 
-    def take(self, indices: IntArray) -> LinearGram:
-        return LinearGram(self._select_rows(np.asarray(indices)))
+    def sum_rows(self, indices: IntArray, coef: FloatArray) -> FloatArray:
+        """Return ``sum_i coef_i x_i`` over some ascending rows, computed in their shards."""
+        functions = []
+        for first, end in self._source.ranges:
+            low, high = np.searchsorted(indices, (first, end))
+            places = indices[low:high] - first
+            functions.append(
+                partial(_combine_rows, places=places, coef=coef[low:high], shift=self._shift)
+            )
+        return sum(self._source.call_each(functions))
+
+    def _call_shards(
+        self, function: Callable[..., FloatArray], **options: AnyArray
+    ) -> list[FloatArray]:
+        return self._source.call_all(partial(function, shift=self._shift, **options))
+
+    def _select_rows(self, indices: IntArray) -> RowMatrix:
+        ids, where = np.unique(indices, return_inverse=True)
+        rows = self._source.take(ids)[where]
+        return centered(rows, self._shift)
+
+    def _add_product(self, w: FloatArray, out: FloatArray) -> None:
+        out += np.concatenate(self._call_shards(_multiply_vector, w=w))
 
 
 # Functions of a shard.
