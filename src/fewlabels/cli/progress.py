@@ -34,14 +34,14 @@ _ROUNDING = 1e-6
 class Quiet(Observer):
     """Tells nothing; options are flags here."""
 
-    def words(self, message: str) -> str:
-        return as_flags(message)
-
     @contextlib.contextmanager
     def progress_bar(self, text: str) -> Iterator[bool]:
         self.report_stage(text)
         with announce_continuation():
             yield False
+
+    def words(self, message: str) -> str:
+        return as_flags(message)
 
 
 class _VerboseObserver(Quiet):
@@ -68,9 +68,6 @@ class _LineObserver(Quiet):
     def report_stage(self, text: str) -> None:
         self._time_left, self._passes, self._round = TimeLeftByShare(), 0, ""
         self._show(text)
-
-    def _show(self, text: str) -> None:
-        self._bar.update(self._task, description=printable(text))
 
     def round(self, entry: dict[str, Any]) -> None:
         self._round = f"{describe(entry)}{self._rounds.words(entry)}"
@@ -101,6 +98,9 @@ class _LineObserver(Quiet):
             yield True
         finally:
             self._bar.start()
+
+    def _show(self, text: str) -> None:
+        self._bar.update(self._task, description=printable(text))
 
 
 def describe(entry: dict[str, Any]) -> str:

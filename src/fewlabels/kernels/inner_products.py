@@ -22,6 +22,9 @@ class Linear(MappedKernel, FeatureKernel):
     onnx_form: ClassVar = "linear"
     explanation: ClassVar = "columns"
 
+    def diagonal(self, X: RowMatrix) -> FloatArray:
+        return squared_norms(X)
+
     def features(self, X: RowMatrix, n_jobs: int = 1) -> RowMatrix:
         return X
 
@@ -34,9 +37,6 @@ class Linear(MappedKernel, FeatureKernel):
 
     def rounding(self, largest_norm: float, row_length: int) -> tuple[float, bool]:
         return 2.0, largest_norm < 2.0**100
-
-    def diagonal(self, X: RowMatrix) -> FloatArray:
-        return squared_norms(X)
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,8 @@ class Polynomial(MappedKernel):
     def is_inner_product(self) -> bool:  # type: ignore[override]  # computed, where the base has a constant
         return self.coef0 >= 0.0
 
-    @property
-    def factor(self) -> float:
-        return np.sqrt(self.gamma)
-
-    def mapped(self, xp: Any, z: AnyArray) -> AnyArray:
-        return z ** int(self.degree)
-
-    def graph_mapped(self, graph: GraphWriter, z: str) -> str:
-        return graph.add("Pow", z, np.float64(self.degree))
+    def diagonal(self, X: RowMatrix) -> FloatArray:
+        return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
 
     def check_powers(self, X: RowMatrix) -> None:
         with np.errstate(all="ignore"):
@@ -81,14 +74,21 @@ class Polynomial(MappedKernel):
         value = self.graph_mapped(graph, graph.add("Add", inner, np.float64(self.coef0)))
         graph.refuse_beyond(value, LARGEST)
 
+    @property
+    def factor(self) -> float:
+        return np.sqrt(self.gamma)
+
+    def mapped(self, xp: Any, z: AnyArray) -> AnyArray:
+        return z ** int(self.degree)
+
     def rounding(self, largest_norm: float, row_length: int) -> tuple[float, bool]:
         # The error of the inner product times the degree; float32 ends at 2^128.
         size = self.gamma * largest_norm + abs(self.coef0)
         fits = self.degree * np.log2(max(size, 1.0)) < 100.0
         return 2.0 + self.degree * compute_rounding_growth(row_length), fits
 
-    def diagonal(self, X: RowMatrix) -> FloatArray:
-        return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
+    def graph_mapped(self, graph: GraphWriter, z: str) -> str:
+        return graph.add("Pow", z, np.float64(self.degree))
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,9 @@ class Sigmoid(MappedKernel):
     onnx_form: ClassVar = "mapped"
     map: ClassVar = Map.TANH
 
+    def diagonal(self, X: RowMatrix) -> FloatArray:
+        return np.tanh(self.gamma * squared_norms(X) + self.coef0)
+
     @property
     def factor(self) -> float:
         return np.sqrt(self.gamma)
@@ -110,12 +113,9 @@ class Sigmoid(MappedKernel):
     def mapped(self, xp: Any, z: AnyArray) -> AnyArray:
         return xp.tanh(z)
 
-    def graph_mapped(self, graph: GraphWriter, z: str) -> str:
-        return graph.add("Tanh", z)
-
     def rounding(self, largest_norm: float, row_length: int) -> tuple[float, bool]:
         units = 2.0 + self.gamma * largest_norm + abs(self.coef0)
         return units, units <= FLOAT32_UNITS_LIMIT
 
-    def diagonal(self, X: RowMatrix) -> FloatArray:
-        return np.tanh(self.gamma * squared_norms(X) + self.coef0)
+    def graph_mapped(self, graph: GraphWriter, z: str) -> str:
+        return graph.add("Tanh", z)

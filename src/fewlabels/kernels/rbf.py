@@ -32,6 +32,9 @@ class RBF(MappedKernel):
     map: ClassVar = Map.EXP2
     of_distance: ClassVar = True
 
+    def diagonal(self, X: RowMatrix) -> FloatArray:
+        return np.ones(X.shape[0])
+
     @property
     def factor(self) -> float:
         return np.sqrt(2.0 * self.gamma * _LOG2_E)
@@ -45,9 +48,6 @@ class RBF(MappedKernel):
         exponent = self.gamma * largest_norm * _LOG2_E
         units = 2.0 + exponent * compute_rounding_growth(row_length)
         return units, units <= FLOAT32_UNITS_LIMIT
-
-    def diagonal(self, X: RowMatrix) -> FloatArray:
-        return np.ones(X.shape[0])
 
     def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         X, Z = (rows.astype(np.float64, copy=False) for rows in (X, Z))

@@ -120,11 +120,6 @@ class LORD(_Rule):
     array([False,  True, False,  True, False])
     """
 
-    @staticmethod
-    def _weights(distance: FloatArray) -> FloatArray:
-        log = np.log(distance)
-        return _LORD * np.maximum(log, np.log(2.0)) / (distance * np.exp(np.sqrt(log)))
-
     def step(self, p: float) -> tuple[bool, float]:
         """Return whether to alert on the next p-value, and the level it was compared with."""
         self._clock += 1
@@ -133,6 +128,11 @@ class LORD(_Rule):
         if alert:
             self._remember(self._clock)
         return alert, level
+
+    @staticmethod
+    def _weights(distance: FloatArray) -> FloatArray:
+        log = np.log(distance)
+        return _LORD * np.maximum(log, np.log(2.0)) / (distance * np.exp(np.sqrt(log)))
 
 
 class SAFFRON(_Rule):
@@ -163,10 +163,6 @@ class SAFFRON(_Rule):
 
     _CANDIDATE = 0.5
 
-    @staticmethod
-    def _weights(distance: FloatArray) -> FloatArray:
-        return _SAFFRON * distance**-1.6
-
     def step(self, p: float) -> tuple[bool, float]:
         """Return whether to alert on the next p-value, and the level it was compared with."""
         # The clock counts rows that are no candidates, and the next one.
@@ -180,3 +176,7 @@ class SAFFRON(_Rule):
         if p > self._CANDIDATE:
             self._clock += 1
         return alert, level
+
+    @staticmethod
+    def _weights(distance: FloatArray) -> FloatArray:
+        return _SAFFRON * distance**-1.6

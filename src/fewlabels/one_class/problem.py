@@ -71,11 +71,14 @@ class Ball(OneClassFormulation):
     scale = 2.0
     needs_diagonal = True
 
-    def _anomaly_cost(self) -> float:
-        return ANOMALY_COST * self.C if self.C_anomaly is None else self.C_anomaly
-
-    def _slope(self, rows: RowArrays, mass: float) -> FloatArray:
-        return self.unit(mass) * (self.origin - rows["diagonal"])
+    def decision(
+        self, rows: RowArrays, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
+    ) -> float:
+        unit = self.unit(mass)
+        smooth = (h + multiplier - self.ridge(rows) * a) / unit  # 2 K alpha
+        center_norm = 0.5 * float(a @ smooth) / unit
+        radius_squared = max(0.0, center_norm - multiplier / unit + self.origin)
+        return radius_squared - (rows["diagonal"][k] - smooth[k] + center_norm)
 
     def on_path(self, rows: RowArrays) -> Self:
         origin = float(rows["diagonal"].mean())
@@ -86,14 +89,11 @@ class Ball(OneClassFormulation):
         constant = self.constant and bool(np.all(rows["diagonal"] == self.origin))
         return replace(self, constant=constant)
 
-    def decision(
-        self, rows: RowArrays, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
-    ) -> float:
-        unit = self.unit(mass)
-        smooth = (h + multiplier - self.ridge(rows) * a) / unit  # 2 K alpha
-        center_norm = 0.5 * float(a @ smooth) / unit
-        radius_squared = max(0.0, center_norm - multiplier / unit + self.origin)
-        return radius_squared - (rows["diagonal"][k] - smooth[k] + center_norm)
+    def _anomaly_cost(self) -> float:
+        return ANOMALY_COST * self.C if self.C_anomaly is None else self.C_anomaly
+
+    def _slope(self, rows: RowArrays, mass: float) -> FloatArray:
+        return self.unit(mass) * (self.origin - rows["diagonal"])
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ class SquaredSlackBall(Ball):
     def total(self, mass: float) -> float:
         return 1.0
 
-    def min_support(self, mass: float) -> float:
-        return 0.0
-
     def penalty(self, rows: RowArrays, mass: float) -> Penalty:
         return self._penalty(rows, np.inf, -np.inf, self._slope(rows, mass))
+
+    def min_support(self, mass: float) -> float:
+        return 0.0
 
     def ridge(self, rows: RowArrays) -> FloatArray:
         anomaly = anomaly_mask(rows)
@@ -150,22 +150,13 @@ class LinearSlackBall(Ball):
     def total(self, mass: float) -> float:
         return self.unit(mass)
 
-    def min_support(self, mass: float) -> float:
-        return 1.0 / (self.C * mass) if self.nu is None else self.nu
-
     def penalty(self, rows: RowArrays, mass: float) -> Penalty:
         weight, cost = rows["weight"], self._anomaly_cost()
         upper = weight if self.nu is not None else self.C * weight
         return self._penalty(rows, upper, -cost * weight, self._slope(rows, mass))
 
-    def _anomaly_cost(self) -> float:
-        if self.nu is None or self.C_anomaly is not None:
-            return super()._anomaly_cost()
-        return ANOMALY_COST
-
-    def has_solution(self, mass: float) -> bool:
-        """Return whether C is large enough for rows that weigh ``mass``."""
-        return self.nu is not None or self.C * mass >= 1.0 - 1e-12
+    def min_support(self, mass: float) -> float:
+        return 1.0 / (self.C * mass) if self.nu is None else self.nu
 
     def check_remaining(self, rows: RowArrays) -> None:
         super().check_remaining(rows)
@@ -178,6 +169,15 @@ class LinearSlackBall(Ball):
                     "least 1; keep more rows, or fit again with a larger C, or nu."
                 )
             )
+
+    def _anomaly_cost(self) -> float:
+        if self.nu is None or self.C_anomaly is not None:
+            return super()._anomaly_cost()
+        return ANOMALY_COST
+
+    def has_solution(self, mass: float) -> bool:
+        """Return whether C is large enough for rows that weigh ``mass``."""
+        return self.nu is not None or self.C * mass >= 1.0 - 1e-12
 
 
 @dataclass(frozen=True)
@@ -200,12 +200,12 @@ class OneClass(OneClassFormulation):
     def total(self, mass: float) -> float:
         return self.nu * mass
 
-    def min_support(self, mass: float) -> float:
-        return self.nu
-
     def penalty(self, rows: RowArrays, mass: float) -> Penalty:
         weight = rows["weight"]
         return self._penalty(rows, weight, -self.C_anomaly * weight, 0.0)
+
+    def min_support(self, mass: float) -> float:
+        return self.nu
 
     def decision(
         self, rows: RowArrays, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float

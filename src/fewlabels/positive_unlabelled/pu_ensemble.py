@@ -256,8 +256,6 @@ class PUEnsemble(base.PUEstimator):
     max_time: float | None = None
     sampling: str = "two-sample"
 
-    # -- fitting -------------------------------------------------------------------
-
     @fitting
     def fit(
         self,
@@ -306,6 +304,21 @@ class PUEnsemble(base.PUEstimator):
         curvature = [find_missing_curvature(gram, np.ones(gram.n)) for gram in grams]
         self._report_status(found.worst, self.tol, np.max(curvature))
         return self
+
+    # -- what a fit has found --------------------------------------------------------------------
+
+    def _no_certificate(self) -> NoReturn:
+        raise AttributeError(
+            "PUEnsemble solves many problems, so it has no single objective or gap."
+        )
+
+    objective_ = duality_gap_ = property(_no_certificate)
+
+    curve_ = solution_attr("curve")
+    has_curve_ = True
+    probability = "logistic"
+
+    # -- how it is done --------------------------------------------------------------------------
 
     def _set_kernel(self, rows: RowSource) -> Kernel | None:
         X = cast(MemorySource, rows).X
@@ -388,16 +401,3 @@ class PUEnsemble(base.PUEstimator):
             is_positive=rows.predict_rows(function, found.function.held_out[distinct.place] - cut),
             curve=fit_two_sided_curve(scores, cut, posterior[unlabeled], weight, is_certain),
         )
-
-    # -- what a fit has found ------------------------------------------------------
-
-    curve_ = solution_attr("curve")
-    has_curve_ = True
-    probability = "logistic"
-
-    def _no_certificate(self) -> NoReturn:
-        raise AttributeError(
-            "PUEnsemble solves many problems, so it has no single objective or gap."
-        )
-
-    objective_ = duality_gap_ = property(_no_certificate)

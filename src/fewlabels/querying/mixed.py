@@ -44,17 +44,6 @@ class Mixed(Strategy):
         self._n_queried = np.zeros(len(self.parts))
         self.first, self.n_first = first, check_whole_number("n_first", n_first)
 
-    def choose_strategy(self, n_labels: int) -> Strategy:
-        """The strategy whose turn it is when ``n_labels`` rows have labels."""
-        if self.first is not None and n_labels < self.n_first:
-            return self.first
-        shares = np.array([share for _, share in self.parts])
-        place = int(
-            np.argmax(shares / shares.sum() * (self._n_queried.sum() + 1.0) - self._n_queried)
-        )
-        self._n_queried[place] += 1.0
-        return self.parts[place][0]
-
     def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
         candidates, n_labels = question.candidates, int(question.labeled.sum())
         for number in range(batch_size):
@@ -73,3 +62,14 @@ class Mixed(Strategy):
 
     def utilities(self, question: Question) -> FloatArray:
         return next(iter(self.choose(question, 1)))[1]
+
+    def choose_strategy(self, n_labels: int) -> Strategy:
+        """The strategy whose turn it is when ``n_labels`` rows have labels."""
+        if self.first is not None and n_labels < self.n_first:
+            return self.first
+        shares = np.array([share for _, share in self.parts])
+        place = int(
+            np.argmax(shares / shares.sum() * (self._n_queried.sum() + 1.0) - self._n_queried)
+        )
+        self._n_queried[place] += 1.0
+        return self.parts[place][0]

@@ -76,8 +76,6 @@ class MemorySource(RowSource):
         """Weights of the rows that count."""
         return np.ones(self.X.shape[0]) if self.weight is None else self.weight
 
-    # -- as a source of rows ---------------------------------------------------------------------
-
     def gamma(self, rule: str | float) -> float:
         return resolve_gamma(rule, *self.normal())
 
@@ -126,6 +124,8 @@ class MemorySource(RowSource):
                 "model needs normal rows; pass at least one."
             )
         return mask if mask.any() else None
+
+    # -- what only rows in memory have -----------------------------------------------------------
 
     @property
     def numbers(self) -> dict[str, AnyArray]:

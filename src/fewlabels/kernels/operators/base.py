@@ -79,21 +79,8 @@ class GramOperator(ABC):
     def diagonal(self) -> FloatArray:
         """Return the diagonal of K, float64, shape (n,)."""
 
-    @abstractmethod
-    def take(self, indices: IntArray) -> GramOperator:
-        """Return the operator of the rows ``indices`` alone."""
-
-    def view_rows(self, indices: IntArray) -> GramOperator:
-        """Return the operator of some rows, which shares gathered columns with all rows."""
-        return self.take(indices)
-
-    def part(self, start: int, stop: int) -> GramOperator:
-        """Return the operator of rows ``start`` to ``stop``, which may be in another shard."""
-        return self if (start, stop) == (0, self.n) else self.view_rows(np.arange(start, stop))
-
     # Columns are passed as what ``gather`` returns, so that a part of the matrix can evaluate
     # columns that another part has gathered.
-
     def gather(self, indices: IntArray) -> Columns:
         """Return what columns ``indices`` are evaluated from."""
         return Columns(np.asarray(indices))
@@ -109,6 +96,18 @@ class GramOperator(ABC):
     @abstractmethod
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         """Add ``columns @ coef`` at this operator's rows to ``out``."""
+
+    @abstractmethod
+    def take(self, indices: IntArray) -> GramOperator:
+        """Return the operator of the rows ``indices`` alone."""
+
+    def view_rows(self, indices: IntArray) -> GramOperator:
+        """Return the operator of some rows, which shares gathered columns with all rows."""
+        return self.take(indices)
+
+    def part(self, start: int, stop: int) -> GramOperator:
+        """Return the operator of rows ``start`` to ``stop``, which may be in another shard."""
+        return self if (start, stop) == (0, self.n) else self.view_rows(np.arange(start, stop))
 
     def columns(self, indices: IntArray, out: RealArray | None = None) -> RealArray:
         """Return the columns ``indices``, one per row of the result, shape (len(indices), n)."""

@@ -71,10 +71,6 @@ class BorderedGram(WrappedGram):
         )
         return Columns(indices, (virtual, self._border_values(indices), inner))
 
-    def _border_values(self, indices: IntArray) -> FloatArray:
-        """Return ``K(x_0, .)`` of some rows."""
-        return self._edges[np.minimum(indices, self.inner.n)]
-
     def values_of(self, columns: Columns) -> FloatArray:
         virtual, edge, inner = columns.values
         out = np.empty((len(columns), self.n))
@@ -103,6 +99,19 @@ class BorderedGram(WrappedGram):
         if virtual.any():
             out[: self.inner.n] += self.border * coef[virtual].sum()
 
+    def take(self, indices: IntArray) -> BorderedGram:
+        return self._select(indices, self.inner.take)
+
+    def view_rows(self, indices: IntArray) -> BorderedGram:
+        return self._select(indices, self.inner.view_rows)
+
+    def part(self, start: int, stop: int) -> BorderedGram:
+        last = min(stop, self.inner.n)
+        part = self._with_border(self.inner.part(start, last), slice(start, last), stop > last)
+        if start == last:
+            part._virtual_columns = self.inner.gather(np.zeros(1, dtype=np.intp))
+        return part
+
     def apply(self, indices: IntArray, coef: FloatArray, out: FloatArray) -> None:
         indices, coef = np.asarray(indices), np.asarray(coef, dtype=float)
         real = indices < self.inner.n
@@ -115,23 +124,14 @@ class BorderedGram(WrappedGram):
         inner = self.inner.refined()
         return None if inner is None else self._with_border(inner, slice(None), self.n > inner.n)
 
+    def _border_values(self, indices: IntArray) -> FloatArray:
+        """Return ``K(x_0, .)`` of some rows."""
+        return self._edges[np.minimum(indices, self.inner.n)]
+
     def _with_border(
         self, inner: GramOperator, real: slice | IntArray, virtual: bool
     ) -> BorderedGram:
         return BorderedGram(inner, self.border[real], self.corner, virtual=virtual)
-
-    def part(self, start: int, stop: int) -> BorderedGram:
-        last = min(stop, self.inner.n)
-        part = self._with_border(self.inner.part(start, last), slice(start, last), stop > last)
-        if start == last:
-            part._virtual_columns = self.inner.gather(np.zeros(1, dtype=np.intp))
-        return part
-
-    def take(self, indices: IntArray) -> BorderedGram:
-        return self._select(indices, self.inner.take)
-
-    def view_rows(self, indices: IntArray) -> BorderedGram:
-        return self._select(indices, self.inner.view_rows)
 
     def _select(self, indices: IntArray, take: Callable[[IntArray], GramOperator]) -> BorderedGram:
         indices = np.asarray(indices)

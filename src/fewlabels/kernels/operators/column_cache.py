@@ -201,20 +201,11 @@ class CachedGram(WrappedGram):
     def gather(self, indices: IntArray) -> Columns:
         return self.inner.gather(indices)
 
-    def block_of(self, columns: Columns) -> FloatArray:
-        return self.inner.block_of(columns)
-
     def values_of(self, columns: Columns) -> RealArray:
         return self.inner.values_of(columns)
 
-    def refined(self) -> GramOperator | None:
-        return self.inner.refined()
-
-    def take(self, indices: IntArray) -> GramOperator:
-        return self.inner.take(indices)
-
-    def view_rows(self, indices: IntArray) -> GramOperator:
-        return self.inner.view_rows(indices)
+    def block_of(self, columns: Columns) -> FloatArray:
+        return self.inner.block_of(columns)
 
     def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
         numbers = self._number_columns(columns.ids)
@@ -240,3 +231,12 @@ class CachedGram(WrappedGram):
             ids[far] = [found.setdefault(k, n + len(found)) for k in ids[far].tolist()]
             self.cache.allow(n + len(found))
         return ids
+
+    def take(self, indices: IntArray) -> GramOperator:
+        return self.inner.take(indices)
+
+    def view_rows(self, indices: IntArray) -> GramOperator:
+        return self.inner.view_rows(indices)
+
+    def refined(self) -> GramOperator | None:
+        return self.inner.refined()

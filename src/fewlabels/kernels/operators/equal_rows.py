@@ -148,11 +148,6 @@ class RepeatedGram(WrappedGram):
         self.inner.add_columns(columns.values[0], coef, values)
         out += values[self.copies.of]
 
-    def apply(self, indices: IntArray, coef: FloatArray, out: FloatArray) -> None:
-        total: AnyArray = np.bincount(self.copies.of[indices], coef, self.inner.n)
-        used = np.flatnonzero(total)
-        out += self.inner.product(used, total[used])[self.copies.of]
-
     def take(self, indices: IntArray) -> GramOperator:
         gram = self.view_rows(indices)
         return gram.inner if gram.inner.n == gram.n else gram
@@ -164,6 +159,11 @@ class RepeatedGram(WrappedGram):
         rows = self.copies.of[indices[copies.first]]
         is_all = np.array_equal(rows, np.arange(self.inner.n))
         return RepeatedGram(self.inner if is_all else self.inner.take(rows), copies)
+
+    def apply(self, indices: IntArray, coef: FloatArray, out: FloatArray) -> None:
+        total: AnyArray = np.bincount(self.copies.of[indices], coef, self.inner.n)
+        used = np.flatnonzero(total)
+        out += self.inner.product(used, total[used])[self.copies.of]
 
     def refined(self) -> RepeatedGram | None:
         inner = self.inner.refined()

@@ -21,20 +21,13 @@ class PrecomputedGram(GramOperator):
         self.K = K
         self.index = index
 
-    def gather(self, indices: IntArray) -> Columns:
-        indices = np.asarray(indices)
-        return Columns(indices, (indices if self.index is None else self.index[indices],))
-
-    def _select_block(self, rows: IntArray, columns: IntArray) -> AnyArray:
-        part = self.K[rows][:, columns] if is_sparse(self.K) else self.K[np.ix_(rows, columns)]
-        return part.toarray() if is_sparse(part) else part
-
-    def _own_index(self) -> IntArray:
-        return np.arange(self.n) if self.index is None else self.index
-
     def diagonal(self) -> FloatArray:
         d = self.K.diagonal()
         return np.asarray(d if self.index is None else d[self.index], dtype=float)
+
+    def gather(self, indices: IntArray) -> Columns:
+        indices = np.asarray(indices)
+        return Columns(indices, (indices if self.index is None else self.index[indices],))
 
     def values_of(self, columns: Columns) -> RealArray:
         (places,) = columns.values
@@ -62,6 +55,13 @@ class PrecomputedGram(GramOperator):
         index = indices if self.index is None else self.index[indices]
         return PrecomputedGram(self.K, self.n_jobs, index)
 
+    def _select_block(self, rows: IntArray, columns: IntArray) -> AnyArray:
+        part = self.K[rows][:, columns] if is_sparse(self.K) else self.K[np.ix_(rows, columns)]
+        return part.toarray() if is_sparse(part) else part
+
+    def _own_index(self) -> IntArray:
+        return np.arange(self.n) if self.index is None else self.index
+
 
 class FormedGram(GramOperator):
     """Matrix of a FormedKernel ``kernel`` over the rows ``X``, by block; ``n_jobs``."""
@@ -72,10 +72,6 @@ class FormedGram(GramOperator):
         self.value_cost = np.inf
         self.X = X
         self._diagonal: FloatArray | None = None
-
-    def _evaluate(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
-        self.n_values += X.shape[0] * Z.shape[0]
-        return evaluate_formed(self.kernel, X, Z)
 
     def diagonal(self) -> FloatArray:
         if self._diagonal is None:
@@ -107,6 +103,10 @@ class FormedGram(GramOperator):
 
     def take(self, indices: IntArray) -> FormedGram:
         return FormedGram(self.kernel, self.X[indices], self.n_jobs)
+
+    def _evaluate(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
+        self.n_values += X.shape[0] * Z.shape[0]
+        return evaluate_formed(self.kernel, X, Z)
 
 
 def evaluate_formed(kernel: FormedKernel, X: RowMatrix, Z: RowMatrix) -> FloatArray:

@@ -29,9 +29,6 @@ class LinearGram(GramOperator):
     def gather(self, indices: IntArray) -> Columns:
         return Columns(np.asarray(indices), (self.X[indices],))
 
-    def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
-        add_products(self.X, combine_rows(columns.values[0], coef), out)
-
     def values_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) * self.n
         return multiply_rows(columns.values[0], self.X)
@@ -40,6 +37,9 @@ class LinearGram(GramOperator):
         self.n_values += len(columns) ** 2
         (rows,) = columns.values
         return multiply_rows(rows, rows)
+
+    def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
+        add_products(self.X, combine_rows(columns.values[0], coef), out)
 
     def take(self, indices: IntArray) -> LinearGram:
         return LinearGram(self.X[indices], self.n_jobs)

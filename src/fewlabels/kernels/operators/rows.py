@@ -237,19 +237,8 @@ class RowsGram(GramOperator):
             values = *values, self._X[self._raw_index(indices)]
         return Columns(indices, values)
 
-    def columns(self, indices: IntArray, out: RealArray | None = None) -> RealArray:
-        return self._evaluate(self.gather(indices), out)
-
     def values_of(self, columns: Columns) -> RealArray:
         return self._evaluate(columns)
-
-    def _evaluate(self, columns: Columns, out: RealArray | None = None) -> RealArray:
-        self.n_values += len(columns) * self.n
-        rows, term = self.row_map.round_rows(*columns.values[:2])
-        out = self._packed.columns(self.row_map, rows, term, self.n_jobs, out)
-        if len(self._far):
-            self._far.set_values(out, *self._select_far(columns))
-        return out
 
     def block_of(self, columns: Columns) -> FloatArray:
         self.n_values += len(columns) ** 2
@@ -260,6 +249,24 @@ class RowsGram(GramOperator):
             FarColumns(self.row_map.kernel, far, X, self.n_jobs).set_values(out, far, X)
         return out
 
+    def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
+        self.n_values += len(columns) * self.n
+        rows, term = self.row_map.round_rows(*columns.values[:2])
+        if not len(self._far):
+            self._packed.apply(self.row_map, rows, term, coef, out, self.n_jobs)
+            return
+        apply = partial(self._packed.apply, self.row_map, n_jobs=self.n_jobs)
+        self._far.add_product(apply, rows, term, coef, out, *self._select_far(columns))
+
+    def take(self, indices: IntArray) -> RowsGram:
+        indices = np.asarray(indices)
+        part = self._packed.rows(indices), self._diagonal[indices], self._raw_index(indices)
+        far = self._far.take(indices) if len(self._far) else self._far
+        return RowsGram(self.row_map, self._X, self.n_jobs, part=part, far=far)
+
+    def columns(self, indices: IntArray, out: RealArray | None = None) -> RealArray:
+        return self._evaluate(self.gather(indices), out)
+
     def whole(self) -> FloatArray:
         if self.dtype != np.float64:
             return super().whole()
@@ -269,14 +276,19 @@ class RowsGram(GramOperator):
         self._far.set_values(out, self._far.places, self._far.X)
         return out
 
-    def add_columns(self, columns: Columns, coef: FloatArray, out: FloatArray) -> None:
+    def refined(self) -> RowsGram | None:
+        if self.dtype == np.float64:
+            return None
+        X = self._X if self._index is None else self._X[self._index]
+        return RowsGram(self._float64_map, X, self.n_jobs)
+
+    def _evaluate(self, columns: Columns, out: RealArray | None = None) -> RealArray:
         self.n_values += len(columns) * self.n
         rows, term = self.row_map.round_rows(*columns.values[:2])
-        if not len(self._far):
-            self._packed.apply(self.row_map, rows, term, coef, out, self.n_jobs)
-            return
-        apply = partial(self._packed.apply, self.row_map, n_jobs=self.n_jobs)
-        self._far.add_product(apply, rows, term, coef, out, *self._select_far(columns))
+        out = self._packed.columns(self.row_map, rows, term, self.n_jobs, out)
+        if len(self._far):
+            self._far.set_values(out, *self._select_far(columns))
+        return out
 
     def _find_far_rows(self, term: RealArray) -> FarColumns:
         places = np.empty(0, np.intp)
@@ -290,18 +302,6 @@ class RowsGram(GramOperator):
         _, term, X = columns.values
         far = find_far_rows(self.row_map.kernel, term, X.shape[1])
         return far, X[far]
-
-    def refined(self) -> RowsGram | None:
-        if self.dtype == np.float64:
-            return None
-        X = self._X if self._index is None else self._X[self._index]
-        return RowsGram(self._float64_map, X, self.n_jobs)
-
-    def take(self, indices: IntArray) -> RowsGram:
-        indices = np.asarray(indices)
-        part = self._packed.rows(indices), self._diagonal[indices], self._raw_index(indices)
-        far = self._far.take(indices) if len(self._far) else self._far
-        return RowsGram(self.row_map, self._X, self.n_jobs, part=part, far=far)
 
     def _raw_index(self, indices: IntArray) -> IntArray:
         """Return indices into the raw rows."""

@@ -55,22 +55,6 @@ class SumGram(GramOperator):
         self.dtype = np.result_type(*(member.dtype for member in self.members))
         self.value_error = self._bound_error()
 
-    def _combine(self, parts: Iterable[FloatArray]) -> FloatArray:
-        total: Any = 0.0
-        for weight, part in zip(self.weight, parts, strict=True):
-            total = total + weight * part
-        return total
-
-    def _bound_error(self) -> float:
-        """Return the largest mean of the members' errors, by their diagonals (Cauchy-Schwarz)."""
-        weight = np.abs(self.weight)[:, None]
-        errors = sum(weight * [m.value_error * np.abs(m.diagonal()) for m in self.members])
-        sizes = weight * [np.abs(member.diagonal()) for member in self.members]
-        # What members take from each other leaves their errors.
-        size = sum(sizes) if np.all(self.weight > 0.0) else np.abs(self._diagonal)
-        used = size > 0.0
-        return float(np.max(errors[used] / size[used], initial=0.0))
-
     @property
     def n_values(self) -> int:
         """The sum of the members' counts."""
@@ -111,9 +95,6 @@ class SumGram(GramOperator):
     def take(self, indices: IntArray) -> SumGram:
         return self._with_members([member.take(indices) for member in self.members])
 
-    def _with_members(self, members: Sequence[GramOperator]) -> SumGram:
-        return SumGram(members, self.weight, is_inner_product=self.is_inner_product)
-
     def view_rows(self, indices: IntArray) -> SumGram:
         return self._with_members([member.view_rows(indices) for member in self.members])
 
@@ -123,6 +104,25 @@ class SumGram(GramOperator):
             return None
         members = [new or old for new, old in zip(refined, self.members, strict=True)]
         return self._with_members(members)
+
+    def _combine(self, parts: Iterable[FloatArray]) -> FloatArray:
+        total: Any = 0.0
+        for weight, part in zip(self.weight, parts, strict=True):
+            total = total + weight * part
+        return total
+
+    def _bound_error(self) -> float:
+        """Return the largest mean of the members' errors, by their diagonals (Cauchy-Schwarz)."""
+        weight = np.abs(self.weight)[:, None]
+        errors = sum(weight * [m.value_error * np.abs(m.diagonal()) for m in self.members])
+        sizes = weight * [np.abs(member.diagonal()) for member in self.members]
+        # What members take from each other leaves their errors.
+        size = sum(sizes) if np.all(self.weight > 0.0) else np.abs(self._diagonal)
+        used = size > 0.0
+        return float(np.max(errors[used] / size[used], initial=0.0))
+
+    def _with_members(self, members: Sequence[GramOperator]) -> SumGram:
+        return SumGram(members, self.weight, is_inner_product=self.is_inner_product)
 
 
 def _add_rows(total: RealArray, weight: float, values: RealArray) -> None:

@@ -58,54 +58,6 @@ class HeldOutRows(NamedTuple):
     shuffled: RowMatrix
 
 
-def shuffled_columns_score(estimator: BaseEstimator, X: MatrixLike, y: object = None) -> float:
-    """Return how well a fitted model separates rows from rows with shuffled columns: a scorer.
-
-    Shuffling keeps the columns' values and breaks what connects them. For ``GridSearchCV`` and
-    its like, where anomalies are not at hand. On real sets it did not choose widths reliably.
-
-    Parameters
-    ----------
-    estimator : fitted outlier detector
-        With ``score_samples``.
-    X : {array-like, sparse} of shape (n_samples, n_features)
-        Rows, best held out.
-    y : ignored
-        For compatibility.
-
-    Returns
-    -------
-    float
-        ROC AUC of the rows against the shuffled ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fewlabels import SVDD
-    >>> from fewlabels.model_selection import shuffled_columns_score
-    >>> x = np.random.default_rng(0).normal(size=(200, 1))
-    >>> X = np.hstack([x, x])
-    >>> shuffled_columns_score(SVDD(gamma=4.0).fit(X[:100]), X[100:]) > 0.9
-    True
-    """
-    if hasattr(X, "to_numpy"):
-        X = X.to_numpy()
-    X = canonical(X) if sp.issparse(X) else np.asarray(X)
-    shuffled = shuffled_columns(X, 0)
-    return _shuffled_auc(estimator.score_samples(X), estimator.score_samples(shuffled))
-
-
-def shuffled_columns(X: RowMatrix, seed: int) -> RowMatrix:
-    """Return X with every column in a random order of its own."""
-    rng = check_random_state(seed)
-    if not sp.issparse(X):
-        return np.column_stack([rng.permutation(column) for column in X.T])
-    columns = sp.csc_array(X)
-    rows = [rng.choice(X.shape[0], count, replace=False) for count in np.diff(columns.indptr)]
-    indices = np.concatenate(rows) if rows else columns.indices
-    return sp.csr_array(sp.csc_array((columns.data, indices, columns.indptr), shape=X.shape))
-
-
 def tune_one_class(
     estimator: OneClassEstimator,
     X: RowMatrix,
@@ -319,6 +271,54 @@ def _split_rows(rows: RowMatrix, search: Search) -> HeldOutRows | None:
     n_held = int(_HELD_OUT_SHARE * len(order))
     held, train = rows[np.sort(order[:n_held])], rows[np.sort(order[n_held:])]
     return HeldOutRows(train, held, shuffled_columns(held, search.seed))
+
+
+def shuffled_columns_score(estimator: BaseEstimator, X: MatrixLike, y: object = None) -> float:
+    """Return how well a fitted model separates rows from rows with shuffled columns: a scorer.
+
+    Shuffling keeps the columns' values and breaks what connects them. For ``GridSearchCV`` and
+    its like, where anomalies are not at hand. On real sets it did not choose widths reliably.
+
+    Parameters
+    ----------
+    estimator : fitted outlier detector
+        With ``score_samples``.
+    X : {array-like, sparse} of shape (n_samples, n_features)
+        Rows, best held out.
+    y : ignored
+        For compatibility.
+
+    Returns
+    -------
+    float
+        ROC AUC of the rows against the shuffled ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import SVDD
+    >>> from fewlabels.model_selection import shuffled_columns_score
+    >>> x = np.random.default_rng(0).normal(size=(200, 1))
+    >>> X = np.hstack([x, x])
+    >>> shuffled_columns_score(SVDD(gamma=4.0).fit(X[:100]), X[100:]) > 0.9
+    True
+    """
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    X = canonical(X) if sp.issparse(X) else np.asarray(X)
+    shuffled = shuffled_columns(X, 0)
+    return _shuffled_auc(estimator.score_samples(X), estimator.score_samples(shuffled))
+
+
+def shuffled_columns(X: RowMatrix, seed: int) -> RowMatrix:
+    """Return X with every column in a random order of its own."""
+    rng = check_random_state(seed)
+    if not sp.issparse(X):
+        return np.column_stack([rng.permutation(column) for column in X.T])
+    columns = sp.csc_array(X)
+    rows = [rng.choice(X.shape[0], count, replace=False) for count in np.diff(columns.indptr)]
+    indices = np.concatenate(rows) if rows else columns.indices
+    return sp.csr_array(sp.csc_array((columns.data, indices, columns.indptr), shape=X.shape))
 
 
 def _shuffled_auc(scores: FloatArray, shuffled: FloatArray) -> float:

@@ -49,6 +49,8 @@ class ArrayBackend:
     def __str__(self) -> str:
         return f"{self.xp.__name__.split('.')[-1]} on {self.device}"
 
+    # -- there and back --------------------------------------------------------------------------
+
     def array(self, values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> DeviceArray:
         """NumPy numbers as an array of this library; plain numbers become arrays without axes."""
         values = np.asarray(values, dtype)
@@ -76,6 +78,8 @@ class ArrayBackend:
     def penalty(self, penalty: PiecewiseLinear) -> Penalty:
         """An ``ArrayPenalty`` in NumPy."""
         return cast("ArrayPenalty", penalty).numpy()
+
+    # -- what libraries have other names for -----------------------------------------------------
 
     def numbers(self, arrays: Iterable[DeviceArray]) -> list[float]:
         """Arrays without axes as numbers, by one trip."""
@@ -191,11 +195,11 @@ class ArrayBackend:
         """``gram`` itself: kernel values are computed faster than they are read."""
         return gram
 
+    # -- what only devices need ------------------------------------------------------------------
+
     def exactly(self, array: DeviceArray) -> DeviceArray:
         """An array in float64."""
         return self.xp.astype(array, self.float64, copy=False)
-
-    # -- what leaves a partition -----------------------------------------------------------------
 
     def release(self) -> None:
         """Forget rates of change, which take room on the device."""

@@ -38,8 +38,6 @@ class ArrayPenalty(PiecewiseLinear):
     def _number(self, value: float) -> DeviceArray:
         return self.backend.array(value)
 
-    # -- what is ---------------------------------------------------------------------------------
-
     @property
     def extent(self) -> Extent:
         xp, parts = self.xp, []
@@ -68,8 +66,6 @@ class ArrayPenalty(PiecewiseLinear):
         ends = [end * breakpoints for end in self.ends]
         return ArrayPenalty(self.backend, self.n, ends, [slope * slopes for slope in self.slopes])
 
-    # -- what is ---------------------------------------------------------------------------------
-
     def gap(
         self,
         a: DeviceArray,
@@ -91,8 +87,6 @@ class ArrayPenalty(PiecewiseLinear):
             return np.inf
         parts = (linear + 0.5 * ridge * (a + at)) * (a - at) + self.value(a) - self.value(at)
         return float(xp.sum(parts))
-
-    # -- other variables -------------------------------------------------------------------------
 
     def set_to_minimiser(
         self,
@@ -119,8 +113,6 @@ class ArrayPenalty(PiecewiseLinear):
         step = xp.minimum(xp.maximum(abs(amount) - before, self.backend.array(0.0)), room)
         return self.clipped(a + (step if amount > 0 else -step))
 
-    # -- what is ---------------------------------------------------------------------------------
-
     @property
     def is_kept(self) -> DeviceArray:
         return self._each(super().is_kept)
@@ -133,8 +125,6 @@ class ArrayPenalty(PiecewiseLinear):
         below, above = super().neighbours(a)
         return self._each(below), self._each(above)
 
-    # -- other variables -------------------------------------------------------------------------
-
     def nearest_zero(self) -> DeviceArray:
         return self.backend.copy(self._each(super().nearest_zero()))
 
@@ -142,8 +132,6 @@ class ArrayPenalty(PiecewiseLinear):
         """Return the ``Penalty`` in memory."""
         arrays = [self.backend.numpy(array) for array in self.arrays()]
         return Penalty.from_arrays([np.array(np.broadcast_to(array, self.n)) for array in arrays])
-
-    # -- what is ---------------------------------------------------------------------------------
 
     def survey(
         self, a: DeviceArray, g: DeviceArray, size: DeviceArray

@@ -123,6 +123,11 @@ def _iterate_blocks(source: Source) -> Iterator[tuple[bytes, float]]:
     return blocks(source, source.dialect.encoding, _last_row_end, source.part)
 
 
+def remark(source: Source) -> str:
+    """Return a remark on what was detected and is unusual."""
+    return source.dialect.remark
+
+
 def size(source: Source) -> int:
     """Return bytes of the file, which ``parts`` are cut by."""
     return source.path.stat().st_size
@@ -216,11 +221,6 @@ def _is_well_quoted(block: bytes, quotes: IntArray, separator: str) -> bool:
     allowed[[ord(separator), ord("\n"), ord('"')]] = True
     beside = np.concatenate([quotes[::2] - 1, quotes[1::2] + 1])
     return bool(allowed[characters[beside]].all())
-
-
-def remark(source: Source) -> str:
-    """Return a remark on what was detected and is unusual."""
-    return source.dialect.remark
 
 
 @contextlib.contextmanager

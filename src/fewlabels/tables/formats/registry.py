@@ -10,7 +10,7 @@ A module of a table has two functions:
 It may have three more:
 
 - ``remark(source)`` returns what to report about how the file was read.
-- ``parts(source, size)`` and ``size(source)`` cut a file for several workers. ``PART`` holds the
+- ``size(source)`` and ``parts(source, size)`` cut a file for several workers. ``PART`` holds the
   least and the largest size of a part.
 - ``writer(path, separator, compressed, safe)`` opens a file to write; see ``write.py``.
 

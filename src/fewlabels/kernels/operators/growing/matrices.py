@@ -88,11 +88,6 @@ class GrowingLinear:
         self._rows = self._features(X[:0])
         self.sparse = is_sparse(self._rows)
 
-    @property
-    def X(self) -> RowMatrix:
-        """The features of the rows."""
-        return self._rows if self.sparse else self._rows[: self.n]
-
     def _features(self, X: RowMatrix) -> RowMatrix:
         features = self.kernel.features(X)
         if is_sparse(features):
@@ -117,14 +112,6 @@ class GrowingLinear:
         self._rows = self.X[indices]
         self.n = len(indices)
 
-    def combine_rows(self, indices: IntArray, coef: FloatArray) -> FloatArray:
-        """``X[indices].T @ coef``, shape (d,)."""
-        return combine_rows(self.X[indices], coef)
-
-    def at(self, rows: IntArray, w: FloatArray) -> FloatArray:
-        """``X[rows] @ w``."""
-        return self.X[rows] @ w
-
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         self.n_values += len(rows) * len(columns)
         return multiply_rows(self.X[rows], self.X[columns])
@@ -134,12 +121,25 @@ class GrowingLinear:
     ) -> None:
         self.add_products(self.combine_rows(indices, coef), out)
 
+    def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
+        return self.at(rows, self.combine_rows(indices, coef))
+
+    @property
+    def X(self) -> RowMatrix:
+        """The features of the rows."""
+        return self._rows if self.sparse else self._rows[: self.n]
+
+    def combine_rows(self, indices: IntArray, coef: FloatArray) -> FloatArray:
+        """``X[indices].T @ coef``, shape (d,)."""
+        return combine_rows(self.X[indices], coef)
+
+    def at(self, rows: IntArray, w: FloatArray) -> FloatArray:
+        """``X[rows] @ w``."""
+        return self.X[rows] @ w
+
     def add_products(self, w: FloatArray, out: FloatArray) -> None:
         """``out += X @ w``."""
         add_products(self.X, w, out)
-
-    def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
-        return self.at(rows, self.combine_rows(indices, coef))
 
 
 class GrowingColumns:
@@ -150,15 +150,7 @@ class GrowingColumns:
         self.store = store
         self.cache = ColumnCache(0, cache_size)
 
-    def _evaluate(self, columns: IntArray) -> FloatArray:
-        self.n_values += len(columns) * self.n
-        return self.store.columns_of(columns, self.n_jobs)
-
-    def _evaluate_block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        self.n_values += len(rows) * len(columns)
-        return self.store.cross(rows, columns, self.n_jobs)
-
-    # -- rows ------------------------------------------------------------------------
+    # -- rows ------------------------------------------------------------------------------------
 
     def append(self, X: RowMatrix) -> FloatArray:
         first = self.n
@@ -180,7 +172,7 @@ class GrowingColumns:
         self.n = len(indices)
         self.cache.keep(indices)
 
-    # -- values ----------------------------------------------------------------------
+    # -- values ----------------------------------------------------------------------------------
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         rows, columns = np.asarray(rows), np.asarray(columns)
@@ -195,6 +187,19 @@ class GrowingColumns:
         out[:, is_stored] = self.cache.storage[np.ix_(slots[is_stored], rows)].T
         out[:, ~is_stored] = self._evaluate_block(rows, columns[~is_stored])
         return out
+
+    def apply(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
+    ) -> None:
+        indices = np.asarray(indices)
+        if not len(indices):
+            return
+        evaluate = self._evaluate if hold else None
+        left = self.cache.add_product(indices, coef, out, evaluate, self.n_jobs)
+        if left is not None:
+            missing = indices[left]
+            self.n_values += len(missing) * self.n
+            self.store.add_product(missing, coef[left], out, self.n_jobs)
 
     def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
         rows, indices = np.asarray(rows), np.asarray(indices)
@@ -226,18 +231,13 @@ class GrowingColumns:
             out += self._evaluate_block(rows, indices[part]) @ coef[part]
         return out
 
-    def apply(
-        self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
-    ) -> None:
-        indices = np.asarray(indices)
-        if not len(indices):
-            return
-        evaluate = self._evaluate if hold else None
-        left = self.cache.add_product(indices, coef, out, evaluate, self.n_jobs)
-        if left is not None:
-            missing = indices[left]
-            self.n_values += len(missing) * self.n
-            self.store.add_product(missing, coef[left], out, self.n_jobs)
+    def _evaluate(self, columns: IntArray) -> FloatArray:
+        self.n_values += len(columns) * self.n
+        return self.store.columns_of(columns, self.n_jobs)
+
+    def _evaluate_block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        self.n_values += len(rows) * len(columns)
+        return self.store.cross(rows, columns, self.n_jobs)
 
 
 class BorderedGrowing:
@@ -257,16 +257,7 @@ class BorderedGrowing:
 
     n_values = property(attrgetter("inner.n_values"))
 
-    @property
-    def border(self) -> FloatArray:
-        """``K(x_0, x_j)``, j = 0, 1, ..."""
-        return self._border[: self.n]
-
-    @property
-    def _mean_rows(self) -> IntArray:
-        return np.flatnonzero(self._in_mean[1 : self.n])
-
-    # -- rows ---------------------------------------------------------------------------
+    # -- rows ------------------------------------------------------------------------------------
 
     def append(self, X: RowMatrix) -> FloatArray:
         first = self.inner.n
@@ -293,46 +284,7 @@ class BorderedGrowing:
         self._border, self._in_mean = self._border[indices], self._in_mean[indices]
         self.n = len(indices)
 
-    # -- the mean -------------------------------------------------------------------------
-
-    def change_mean(self, indices: IntArray, sign: int) -> None:
-        """Let rows join the mean (sign 1) or leave it (sign -1)."""
-        indices = np.asarray(indices)
-        before, self.n_mean = self.n_mean, self.n_mean + sign * len(indices)
-        self._in_mean[indices] = sign > 0
-        if self.n_mean == 0:
-            self._border[: self.n] = 0.0
-            if self._weights is not None:
-                self._weights[:] = 0.0
-            return
-        change = np.zeros(self.inner.n)
-        share, hold = np.full(len(indices), float(sign)), len(indices) <= MANY_ROWS
-        self.inner.apply(indices - 1, share, change, hold=hold)
-        self._border[1 : self.n] = (before * self._border[1 : self.n] + change) / self.n_mean
-        if self._weights is not None:
-            assert isinstance(self.inner, GrowingLinear)
-            change = self.inner.combine_rows(indices - 1, share)
-            self._weights = (before * self._weights + change) / self.n_mean
-        self._set_corner()
-
-    def _set_corner(self) -> None:
-        self._border[0] = self._border[1 : self.n][self._in_mean[1 : self.n]].mean()
-
-    def refresh(self) -> None:
-        """Evaluate the border again."""
-        mean = self._mean_rows
-        if not len(mean):
-            return
-        border = np.zeros(self.inner.n)
-        coef = np.full(len(mean), 1.0 / len(mean))
-        self.inner.apply(mean, coef, border, hold=False)
-        self._border[1 : self.n] = border
-        if self._weights is not None:
-            assert isinstance(self.inner, GrowingLinear)
-            self._weights = self.inner.combine_rows(mean, coef)
-        self._set_corner()
-
-    # -- values -----------------------------------------------------------------------------
+    # -- values ----------------------------------------------------------------------------------
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         rows, columns = np.asarray(rows), np.asarray(columns)
@@ -371,6 +323,54 @@ class BorderedGrowing:
         if share:
             out += self._border.take(rows) * share
         return out
+
+    # -- the mean --------------------------------------------------------------------------------
+
+    @property
+    def border(self) -> FloatArray:
+        """``K(x_0, x_j)``, j = 0, 1, ..."""
+        return self._border[: self.n]
+
+    def change_mean(self, indices: IntArray, sign: int) -> None:
+        """Let rows join the mean (sign 1) or leave it (sign -1)."""
+        indices = np.asarray(indices)
+        before, self.n_mean = self.n_mean, self.n_mean + sign * len(indices)
+        self._in_mean[indices] = sign > 0
+        if self.n_mean == 0:
+            self._border[: self.n] = 0.0
+            if self._weights is not None:
+                self._weights[:] = 0.0
+            return
+        change = np.zeros(self.inner.n)
+        share, hold = np.full(len(indices), float(sign)), len(indices) <= MANY_ROWS
+        self.inner.apply(indices - 1, share, change, hold=hold)
+        self._border[1 : self.n] = (before * self._border[1 : self.n] + change) / self.n_mean
+        if self._weights is not None:
+            assert isinstance(self.inner, GrowingLinear)
+            change = self.inner.combine_rows(indices - 1, share)
+            self._weights = (before * self._weights + change) / self.n_mean
+        self._set_corner()
+
+    def refresh(self) -> None:
+        """Evaluate the border again."""
+        mean = self._mean_rows
+        if not len(mean):
+            return
+        border = np.zeros(self.inner.n)
+        coef = np.full(len(mean), 1.0 / len(mean))
+        self.inner.apply(mean, coef, border, hold=False)
+        self._border[1 : self.n] = border
+        if self._weights is not None:
+            assert isinstance(self.inner, GrowingLinear)
+            self._weights = self.inner.combine_rows(mean, coef)
+        self._set_corner()
+
+    @property
+    def _mean_rows(self) -> IntArray:
+        return np.flatnonzero(self._in_mean[1 : self.n])
+
+    def _set_corner(self) -> None:
+        self._border[0] = self._border[1 : self.n][self._in_mean[1 : self.n]].mean()
 
 
 def _split_virtual(indices: IntArray, coef: FloatArray) -> tuple[IntArray, FloatArray, float]:
