@@ -42,12 +42,6 @@ class ArrayShard(Shard):
     def take(self, places: IntArray) -> RowMatrix:
         return self.backend.numpy(self.backend.xp.take(self.X, self.backend.rows(places), axis=0))
 
-    def array_gram(self, spec: ProblemSpec) -> ArrayGram:
-        """K at the rows, computed where they are, in a precision that the device keeps."""
-        gram = ArrayGram(self.backend, self.X, spec)
-        refined = None if gram.has_stated_precision() else gram.refined()
-        return gram if refined is None else refined
-
     # -- sums of all rows, where they are --------------------------------------------------------
 
     def moments(self) -> Moments:
@@ -87,6 +81,14 @@ class ArrayShard(Shard):
             rows = rows if center is None else rows - center
             found = max(found, float(xp.max(xp.sum(rows * rows, axis=1))))
         return found
+
+    # -- the kernel matrix -----------------------------------------------------------------------
+
+    def array_gram(self, spec: ProblemSpec) -> ArrayGram:
+        """K at the rows, computed where they are, in a precision that the device keeps."""
+        gram = ArrayGram(self.backend, self.X, spec)
+        refined = None if gram.has_stated_precision() else gram.refined()
+        return gram if refined is None else refined
 
 
 class ArraySource(ShardedSource):
