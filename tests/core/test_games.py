@@ -36,5 +36,5 @@ def test_values_are_shapley_values(n_players, n_terms, rng):
     Q[1, 0] = P[0]
     coef, out = rng.normal(size=n_terms), np.zeros(n_players)
     differs = (P != Q).any(axis=2)
-    games.product_values(P, Q, differs, coef, nodes, weights, 1, 0.0, 0.0, out)
+    games.product_values(P, Q, differs, coef, games.Quadrature(nodes, weights, 1, 0.0), 0.0, out)
     np.testing.assert_allclose(out, sum(slow_values(P, q, coef) for q in Q), atol=1e-12)

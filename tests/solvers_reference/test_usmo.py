@@ -242,10 +242,8 @@ def brute_pair(F, sigma, K, c2):
 
 
 def solve_one(F, sigma, K, c2):
-    *pair, decrease = core.solve_pair(
-        F[0], F[1], sigma[0], sigma[1], K[0, 0], K[1, 1], K[0, 1],
-        c2[0] / 2, c2[0], c2[1] / 2, c2[1],
-    )  # fmt: skip
+    i, j = (core.Sample(F[k], sigma[k], K[k, k], c2[k] / 2, c2[k]) for k in (0, 1))
+    *pair, decrease = core.solve_pair(i, j, K[0, 1])
     return np.array(pair), decrease
 
 

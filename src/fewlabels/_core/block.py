@@ -10,6 +10,7 @@ with a kink: i has the lowest slope to the right, j promises the largest decreas
 import ctypes
 from ctypes import byref
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,36 @@ class Outcome(Enum):
     SINGULAR = CONSTANTS["SINGULAR"]
 
 
+class StepLimits(NamedTuple):
+    """Limits of pair steps, and of the Newton steps after them.
+
+    Pair steps end at a violation of ``tol`` or after ``max_steps``. Newton steps take at most
+    ``largest`` variables (0: there are none) until the violation is at most ``goal``, or until
+    ``budget`` is spent, see :func:`finish_block`.
+    """
+
+    tol: float
+    max_steps: int
+    goal: float
+    largest: int
+    budget: float
+
+
+class GatheredRows(NamedTuple):
+    """Rows of Q: one for each variable in ``row_ids``, and perhaps more.
+
+    ``row_position`` has the row of each of these variables. ``submatrix`` is square scratch space
+    for their columns, of which the first ``n_gathered`` are in it. ``diagonal`` is of all Q.
+    """
+
+    Q: FloatArray
+    row_ids: IntArray
+    row_position: IntArray
+    submatrix: FloatArray
+    n_gathered: int
+    diagonal: FloatArray
+
+
 def solve_block(
     Q: FloatArray, g: FloatArray, a: FloatArray, penalty: HasPieces, tol: float, max_steps: int
 ) -> tuple[int, Outcome]:
@@ -45,7 +76,9 @@ def solve_block(
     Q (C-contiguous, symmetric) is the block of the whole problem's; its variables ``a`` and their
     gradient ``g`` are changed in place. Returns the steps and the Outcome.
     """
-    steps, _, outcome = _solve_whole_block(Q, g, a, penalty, tol, max_steps, 0.0, 0, 0.0)
+    steps, _, outcome = _solve_whole_block(
+        Q, g, a, penalty, StepLimits(tol, max_steps, 0.0, 0, 0.0)
+    )
     return steps, outcome
 
 
@@ -67,7 +100,7 @@ def finish_block(
     budget (``STEP_LIMIT`` when nothing is), and the Outcome, which is ``STUCK`` when nothing can
     move.
     """
-    return _solve_whole_block(Q, g, a, penalty, 0.0, 0, goal, max(1, largest), budget)
+    return _solve_whole_block(Q, g, a, penalty, StepLimits(0.0, 0, goal, max(1, largest), budget))
 
 
 def _solve_whole_block(
@@ -75,20 +108,14 @@ def _solve_whole_block(
     g: FloatArray,
     a: FloatArray,
     penalty: HasPieces,
-    tol: float,
-    max_steps: int,
-    goal: float,
-    largest: int,
-    budget: float,
+    limits: StepLimits,
 ) -> tuple[int, float, Outcome]:
     """Take pair steps or Newton steps on a block all of whose rows of Q are given."""
     n = len(a)
-    order, part, wanted = np.arange(n), np.empty((0, 0)), np.empty(0, np.int64)
-    steps, budget, ended = take_steps(
-        Q, order, order, part, n, Q.diagonal().copy(), g, a, penalty.pieces, wanted,
-        float(tol), int(max_steps), float(goal), int(largest), float(budget),
-        workspace(n, int(largest)),
-    )  # fmt: skip
+    order, wanted = np.arange(n), np.empty(0, np.int64)
+    rows = GatheredRows(Q, order, order, np.empty((0, 0)), n, Q.diagonal().copy())
+    work = workspace(n, int(limits.largest))
+    steps, budget, ended = take_steps(rows, g, a, penalty.pieces, wanted, limits, work)
     return steps, budget, Outcome(ended)
 
 
@@ -98,36 +125,29 @@ def workspace(n: int, largest: int) -> tuple[FloatArray, IntArray]:
 
 
 def take_steps(
-    Q: FloatArray,
-    here: IntArray,
-    place: IntArray,
-    part: FloatArray,
-    joined: int,
-    diagonal: FloatArray,
+    rows: GatheredRows,
     g: FloatArray,
     a: FloatArray,
     penalty: Pieces,
     wanted: IntArray,
-    tol: float,
-    max_steps: int,
-    goal: float,
-    largest: int,
-    budget: float,
+    limits: StepLimits,
     work: tuple[FloatArray, IntArray],
 ) -> tuple[int, float, int]:
     """Call ``fl_solve_block``, and return the steps, the budget left, and how they ended.
 
-    Q has a row for each variable in ``here``, and perhaps more; ``part`` is square. ``a`` and
-    ``g`` are changed in place, and ``wanted`` is filled.
+    ``a`` and ``g`` are changed in place, and ``wanted`` is filled with variables whose rows are
+    needed.
     """
-    n, present = a.size, here.size
+    Q, row_ids, row_position, part, n_gathered, diagonal = rows
+    tol, max_steps, goal, largest, budget = limits
+    n, present = a.size, row_ids.size
     if Q.ndim != 2 or Q.shape[1] != n or len(Q) < present or len(part) < min(present, part.size):
         raise TypeError(f"the core needs {present} rows of {n} columns, got {Q.shape}.")
     reals, integers = work
     left, steps = ctypes.c_double(budget), ctypes.c_int64()
     ended = lib.fl_solve_block(
-        n, f64(Q, Q.size), present, i64(here, present), i64(place, n),
-        f64_out(part, len(part) ** 2), len(part), joined, f64(diagonal, n), f64_out(g, n),
+        n, f64(Q, Q.size), present, i64(row_ids, present), i64(row_position, n),
+        f64_out(part, len(part) ** 2), len(part), n_gathered, f64(diagonal, n), f64_out(g, n),
         f64_out(a, n), penalty.pointers_for(n), i64_out(wanted, wanted.size), wanted.size, tol,
         max_steps, goal, largest, byref(left),
         f64_out(reals, lib.fl_block_work(n, largest)), i64_out(integers, 5 * n), byref(steps),

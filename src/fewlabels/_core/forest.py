@@ -1,6 +1,7 @@
 """Forests: growth, and the leaves that rows fall into; ``core/src/forest.cpp`` has the loops."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,15 +17,37 @@ _SHARED = {
 }
 
 
+class GrowthOptions(NamedTuple):
+    """The way trees grow.
+
+    ``drawn`` is how many rows a tree sees, drawn with replacement, or 0 for all. ``tried`` columns
+    are tried at a split: ``best`` is 1 where every threshold is, and 0 where one is drawn. A leaf
+    has ``smallest`` distinct rows at least.
+    """
+
+    n_classes: int
+    drawn: int
+    best: int
+    tried: int
+    smallest: int
+    seed: int
+
+
+class TreeNodes(NamedTuple):
+    """Nodes of trees one after the other, as ``kernels.forest.Forest`` describes them."""
+
+    roots: IntArray
+    feature: IntArray
+    threshold: FloatArray
+    left: IntArray
+    right: IntArray
+    depth: int
+
+
 def grow_trees(
     columns: RealArray,
     place: IntArray,
-    n_classes: int,
-    drawn: int,
-    best: int,
-    tried: int,
-    smallest: int,
-    seed: int,
+    options: GrowthOptions,
     first: int,
     nodes: Sequence[AnyArray],
     start: int,
@@ -32,12 +55,12 @@ def grow_trees(
 ) -> None:
     """Grow trees number ``first + start`` to ``first + stop`` of a seed.
 
-    ``columns`` are float32 of shape (d, n), ``place`` the classes of rows, from 0. ``drawn`` is
-    how many rows a tree sees, drawn with replacement, or 0 for all. ``nodes`` are arrays for
-    feature, threshold, left and right, each of shape (n_trees, 2 n_rows - 1), then sizes and
-    depths.
+    ``columns`` are float32 of shape (d, n), ``place`` the classes of rows, from 0. ``nodes`` are
+    arrays for feature, threshold, left and right, each of shape (n_trees, 2 n_rows - 1), then
+    sizes and depths.
     """
     (d, n), (feature, threshold, left, right, sizes, depths) = columns.shape, nodes
+    n_classes, drawn, best, tried, smallest, seed = options
     n_trees, most = feature.shape
     n_places, n_nodes = 8 * n + d + 4, n_trees * most
     lib.fl_grow_trees(
@@ -55,19 +78,9 @@ def draw_rows(drawn: int, seed: int, times: IntArray, start: int, stop: int) -> 
     lib.fl_draw_rows(n, drawn, seed, i32_out(times, n_trees * n), start, stop)
 
 
-def find_leaves(
-    rows: RealArray,
-    roots: IntArray,
-    feature: IntArray,
-    threshold: FloatArray,
-    left: IntArray,
-    right: IntArray,
-    depth: int,
-    out: IntArray,
-    start: int,
-    stop: int,
-) -> None:
+def find_leaves(rows: RealArray, nodes: TreeNodes, out: IntArray, start: int, stop: int) -> None:
     """``out[i, tree]`` = the leaf of ``rows[i]``; places of columns and nodes have to be right."""
+    roots, feature, threshold, left, right, depth = nodes
     (n, d), n_trees, n_nodes = rows.shape, len(roots), len(left)
     lib.fl_leaves(
         d, f32(rows, n * d), n_trees, i64(roots, n_trees), i64(feature, n_nodes),

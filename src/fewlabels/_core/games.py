@@ -1,5 +1,7 @@
 """Shapley values of sums of products; ``core/src/games.cpp`` has the formula."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._typing import BoolArray, FloatArray
@@ -7,25 +9,35 @@ from .arrays import bools, f64, f64_out, i64_out
 from .library import lib
 
 
+class Quadrature(NamedTuple):
+    """Rules on [0, 1]: row n of ``nodes`` and ``weights`` holds the one with n nodes.
+
+    ``first_nodes`` are taken to begin with, and twice as many until values change by at most
+    ``tol``.
+    """
+
+    nodes: FloatArray
+    weights: FloatArray
+    first_nodes: int
+    tol: float
+
+
 def product_values(
     P: FloatArray,
     Q: FloatArray,
     differs: BoolArray,
     coef: FloatArray,
-    nodes: FloatArray,
-    weights: FloatArray,
-    first_nodes: int,
+    quadrature: Quadrature,
     tiny: float,
-    tol: float,
     out: FloatArray,
 ) -> None:
     """Add Shapley values, summed over backgrounds, to ``out``, one per player.
 
     ``P`` are factors of the row, shape (n_players, n_terms), ``Q`` of the background rows,
-    one more axis first; ``differs`` says where these are not the same. Row n of ``nodes`` and
-    ``weights`` holds the rule with n nodes on [0, 1]: ``first_nodes`` are taken to begin with, and
-    twice as many until values change by at most ``tol``. Terms below ``tiny`` are left out.
+    one more axis first; ``differs`` says where these are not the same. Terms below ``tiny`` are
+    left out.
     """
+    nodes, weights, first_nodes, tol = quadrature
     (n, m), n_backgrounds, n_rules = P.shape, len(Q), nodes.shape[1]
     n_work = lib.fl_product_work(n, m)
     lib.fl_product_values(

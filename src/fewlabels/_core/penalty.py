@@ -87,19 +87,16 @@ def gap(
     a: FloatArray,
     g: FloatArray,
     multiplier: float,
-    low: float,
-    low_free: float,
-    high: float,
-    high_free: float,
+    implied: tuple[float, float, float, float],
 ) -> float:
     """Return the sum of ``h_i(a_i) - min h_i`` (``DualProblem.duality_gap``), or inf.
 
-    The last four are what the equality implies for infinite ends (``Extent.implied``).
+    ``implied`` is what the equality implies for infinite ends (``Extent.implied``).
     """
     n, result = a.size, ctypes.c_double()
     lib.fl_gap(
         n, penalty.pointers_for(n), f64(ridge, n), f64(a, n), f64(g, n),
-        multiplier, low, low_free, high, high_free, ctypes.byref(result),
+        multiplier, *implied, ctypes.byref(result),
     )  # fmt: skip
     return result.value
 

@@ -4,7 +4,7 @@
 tiles or, for sparse rows, on rows ``start`` to ``stop``.
 """
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,8 +17,32 @@ LANES = CONSTANTS["LANES"]
 
 _FLOAT32 = np.dtype(np.float32)
 
-#: Data, indices and indptr of CSR rows.
-CsrArrays: TypeAlias = tuple[RealArray, IntArray, IntArray]
+
+class Tiles(NamedTuple):
+    """``n`` dense rows, feature-major in tiles: shape (n_tiles, d, width), and a term of each."""
+
+    values: RealArray
+    term: RealArray
+    n: int
+
+
+class CsrRows(NamedTuple):
+    """Sparse rows as the arrays of CSR, and a term of each."""
+
+    data: RealArray
+    indices: IntArray
+    indptr: IntArray
+    term: RealArray
+
+
+class Columns(NamedTuple):
+    """Dense rows that columns of kernel values belong to, and a term of each.
+
+    Next to sparse rows they are interleaved lanes, of shape (d, width).
+    """
+
+    values: RealArray
+    term: RealArray
 
 
 class HasOffset(Protocol):
@@ -58,58 +82,52 @@ def whole_vectors(n: int, dtype: np.dtype[Any]) -> int:
 
 def _pass_tiles(
     row_map: RowMapping,
-    n: int,
-    tiles: RealArray,
-    row_term: RealArray,
-    columns: RealArray,
-    column_term: RealArray,
+    rows: Tiles,
+    columns: Columns,
 ) -> tuple[float | Address, ...]:
     """Return the arguments that functions of dense rows begin with."""
+    tiles, row_term, n = rows
+    values, column_term = columns
     n_tiles, d, width = tiles.shape
-    m = len(columns)
-    if columns.shape[1] != d or n > n_tiles * width or width > tile_rows(tiles.dtype):
-        raise TypeError(f"tiles {tiles.shape} of {n} rows do not fit columns {columns.shape}.")
+    m = len(values)
+    if values.shape[1] != d or n > n_tiles * width or width > tile_rows(tiles.dtype):
+        raise TypeError(f"tiles {tiles.shape} of {n} rows do not fit columns {values.shape}.")
     array = f32 if tiles.dtype == _FLOAT32 else f64
     return (
         row_map.kind, row_map.degree, row_map.kernel.coef0, n, d, width,
         array(tiles, tiles.size), array(row_term, n_tiles * width),
-        m, array(columns, m * d), array(column_term, m),
+        m, array(values, m * d), array(column_term, m),
     )  # fmt: skip
 
 
 def apply_tiles(
     row_map: RowMapping,
-    n: int,
-    tiles: RealArray,
-    row_term: RealArray,
-    columns: RealArray,
-    column_term: RealArray,
+    rows: Tiles,
+    columns: Columns,
     coef: FloatArray,
     out: FloatArray,
     start: int,
     stop: int,
 ) -> None:
     """``out += K(rows, columns) @ coef``; ``coef`` and ``out`` are float64."""
-    function = lib.fl_apply_tiles_f32 if tiles.dtype == _FLOAT32 else lib.fl_apply_tiles_f64
-    fixed = _pass_tiles(row_map, n, tiles, row_term, columns, column_term)
-    function(*fixed, f64(coef, len(columns)), f64_out(out, n), start, stop)
+    is_short = rows.values.dtype == _FLOAT32
+    function = lib.fl_apply_tiles_f32 if is_short else lib.fl_apply_tiles_f64
+    fixed = _pass_tiles(row_map, rows, columns)
+    function(*fixed, f64(coef, len(columns.values)), f64_out(out, rows.n), start, stop)
 
 
 def column_tiles(
     row_map: RowMapping,
-    n: int,
-    tiles: RealArray,
-    row_term: RealArray,
-    columns: RealArray,
-    column_term: RealArray,
+    rows: Tiles,
+    columns: Columns,
     out: RealArray,
     start: int,
     stop: int,
 ) -> None:
     """``out[j, row] = K(row, columns[j])``."""
-    fixed = _pass_tiles(row_map, n, tiles, row_term, columns, column_term)
-    size = len(columns) * n
-    if tiles.dtype == _FLOAT32:
+    fixed = _pass_tiles(row_map, rows, columns)
+    size = len(columns.values) * rows.n
+    if rows.values.dtype == _FLOAT32:
         lib.fl_column_tiles_f32(*fixed, f32_out(out, size), start, stop)
     else:
         lib.fl_column_tiles_f64(*fixed, f64_out(out, size), start, stop)
@@ -117,13 +135,12 @@ def column_tiles(
 
 def _pass_csr(
     row_map: RowMapping,
-    rows: CsrArrays,
-    row_term: RealArray,
-    lanes: RealArray,
-    lane_term: RealArray,
+    rows: CsrRows,
+    columns: Columns,
 ) -> tuple[float | Address, ...]:
     """Return the arguments that functions of sparse rows begin with."""
-    data, indices, indptr = rows
+    data, indices, indptr, row_term = rows
+    lanes, lane_term = columns
     array = f32 if data.dtype == _FLOAT32 else f64
     width = lanes.shape[1]
     if width != 1 and (width > LANES or width != whole_vectors(width, lanes.dtype)):
@@ -137,37 +154,34 @@ def _pass_csr(
 
 def apply_sparse(
     row_map: RowMapping,
-    rows: CsrArrays,
-    row_term: RealArray,
-    lanes: RealArray,
-    lane_term: RealArray,
+    rows: CsrRows,
+    columns: Columns,
     coef: FloatArray,
     out: FloatArray,
     start: int,
     stop: int,
 ) -> None:
-    """``out += K(rows, columns) @ coef``; ``rows``: data, indices and indptr of CSR rows."""
-    fixed = _pass_csr(row_map, rows, row_term, lanes, lane_term)
-    function = lib.fl_apply_sparse_f32 if lanes.dtype == _FLOAT32 else lib.fl_apply_sparse_f64
-    function(*fixed, f64(coef, coef.size), f64_out(out, row_term.size), start, stop)
+    """``out += K(rows, columns) @ coef``; ``coef`` and ``out`` are float64."""
+    fixed = _pass_csr(row_map, rows, columns)
+    is_short = columns.values.dtype == _FLOAT32
+    function = lib.fl_apply_sparse_f32 if is_short else lib.fl_apply_sparse_f64
+    function(*fixed, f64(coef, coef.size), f64_out(out, rows.term.size), start, stop)
 
 
 def column_sparse(
     row_map: RowMapping,
-    rows: CsrArrays,
-    row_term: RealArray,
-    lanes: RealArray,
-    lane_term: RealArray,
+    rows: CsrRows,
+    columns: Columns,
     out: RealArray,
     start: int,
     stop: int,
 ) -> None:
     """``out[c, row] = K(row, column c)``."""
-    fixed = _pass_csr(row_map, rows, row_term, lanes, lane_term)
+    fixed = _pass_csr(row_map, rows, columns)
     m, n = out.shape
-    if n != row_term.size or m > lanes.shape[1]:
-        raise TypeError(f"the results {out.shape} do not fit {row_term.size} rows.")
-    if lanes.dtype == _FLOAT32:
+    if n != rows.term.size or m > columns.values.shape[1]:
+        raise TypeError(f"the results {out.shape} do not fit {rows.term.size} rows.")
+    if columns.values.dtype == _FLOAT32:
         lib.fl_column_sparse_f32(*fixed, n, m, f32_out(out, m * n), start, stop)
     else:
         lib.fl_column_sparse_f64(*fixed, n, m, f64_out(out, m * n), start, stop)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.forest import add_leaves, find_leaves, shared_leaves
+from .._core.forest import TreeNodes, add_leaves, find_leaves, shared_leaves
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.threads import run_ranges
 from .rows import is_sparse
@@ -73,22 +73,23 @@ class Forest:
         """Return the leaf of every row in every tree, int32 of shape (n_rows, n_trees)."""
         self._check(X.shape[1])
         found = np.empty((X.shape[0], len(self.roots)), dtype=np.int32)
-        left = np.ascontiguousarray(self.left, np.int64)
-        right = np.ascontiguousarray(self.right, np.int64)
-        threshold = np.ascontiguousarray(self.threshold, np.float64)
-        roots = np.ascontiguousarray(self.roots, np.int64)
         column = np.ascontiguousarray(self.feature, np.int64)
         used: slice | IntArray = slice(None)
         if is_sparse(X):  # only columns that matter become dense
             used, column = np.unique(column, return_inverse=True)
+        nodes = TreeNodes(
+            roots=np.ascontiguousarray(self.roots, np.int64),
+            feature=column,
+            threshold=np.ascontiguousarray(self.threshold, np.float64),
+            left=np.ascontiguousarray(self.left, np.int64),
+            right=np.ascontiguousarray(self.right, np.int64),
+            depth=int(self.depth),
+        )
         step = max(1, min(_ROWS_AT_A_TIME, _NUMBERS_AT_A_TIME // max(1, X[:1, used].shape[1])))
         for first in range(0, X.shape[0], step):
             part = to_float32(X[first : first + step][:, used])
             out = found[first : first + step]
-            find = partial(
-                find_leaves, part, roots, column, threshold, left, right, int(self.depth), out
-            )
-            run_ranges(find, len(part), n_jobs)
+            run_ranges(partial(find_leaves, part, nodes, out), len(part), n_jobs)
         return found
 
     def _check(self, n_columns: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._core.forest import draw_rows, grow_trees
+from .._core.forest import GrowthOptions, draw_rows, grow_trees
 from .._typing import FloatArray, IntArray, RowMatrix, VectorLike
 from .._util.threads import run_ranges
 from .forest import Forest, add_leaf_sums, to_float32
@@ -77,14 +77,9 @@ def grow_forest(
     (n, d), n_classes = X.shape, int(place.max()) + 1
     most = 2 * min(drawn or n, n) - 1
     step, tried = max(1, _NODES_AT_A_TIME // most), max(1, int(np.sqrt(d)))
-    given = (
-        to_float32(X.T),
-        place,
-        n_classes,
-        drawn,
-        int(splits == "best"),
-        tried,
-        min_samples_leaf,
+    columns = to_float32(X.T)
+    options = GrowthOptions(
+        n_classes, drawn, int(splits == "best"), tried, min_samples_leaf, int(seed)
     )
     batches = []
     for first in range(0, n_trees, step):
@@ -93,7 +88,7 @@ def grow_forest(
         nodes = [np.empty((count, most), kind) for kind in kinds]
         sizes, depths = np.empty(count, np.int64), np.empty(count, np.int64)
         out = [*nodes, sizes, depths]
-        run_ranges(partial(grow_trees, *given, int(seed), first, out), count, n_jobs)
+        run_ranges(partial(grow_trees, columns, place, options, first, out), count, n_jobs)
         is_there = np.arange(most) < sizes[:, None]
         batches.append([*(part[is_there] for part in nodes), sizes, depths])
     parts = [np.concatenate(part) for part in zip(*batches, strict=True)]

@@ -133,8 +133,7 @@ class Penalty(PiecewiseLinear):
         """
         ridge = as_vector(ridge, len(self.lower))
         a, gradient = self._check_lengths(a, gradient)
-        numbers = map(float, (multiplier, *implied))
-        return float(code.gap(self.pieces, ridge, a, gradient, *numbers))
+        return float(code.gap(self.pieces, ridge, a, gradient, float(multiplier), implied))
 
     def set_to_minimiser(
         self,

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from .._core import block
-from .._core.block import EXACT, Outcome, add_products
+from .._core.block import EXACT, GatheredRows, Outcome, StepLimits, add_products
 from .._typing import FloatArray, IntArray, RowMatrix
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator, make_gram
@@ -163,11 +163,7 @@ class LazyRows:
         g: FloatArray,
         a: FloatArray,
         penalty: Penalty,
-        tol: float,
-        max_steps: int,
-        goal: float,
-        largest: int,
-        budget: float,
+        limits: StepLimits,
     ) -> tuple[int, float, Outcome]:
         """``solve_block``, then ``finish_block`` unless ``largest`` is 0, of all variables.
 
@@ -183,29 +179,16 @@ class LazyRows:
         # come.
         submatrix, n_gathered = np.empty((0, 0)), len(a) if self.whole else 0
         steps, ended = 0, block.MISSING
-        work = block.workspace(len(a), int(largest))
+        work, budget = block.workspace(len(a), limits.largest), limits.budget
         while ended == block.MISSING:
             count = len(self.row_ids)
             if count > max(n_gathered, len(submatrix)):
                 submatrix, n_gathered = np.empty((2 * count, 2 * count)), 0
-            done, budget, ended = block.take_steps(
-                self.Q,
-                self.row_ids,
-                self.row_position,
-                submatrix,
-                n_gathered,
-                self.diagonal,
-                g,
-                a,
-                pieces,
-                wanted,
-                float(tol),
-                int(max_steps) - steps,
-                float(goal),
-                int(largest),
-                float(budget),
-                work,
+            rows = GatheredRows(
+                self.Q, self.row_ids, self.row_position, submatrix, n_gathered, self.diagonal
             )
+            left = limits._replace(max_steps=limits.max_steps - steps, budget=budget)
+            done, budget, ended = block.take_steps(rows, g, a, pieces, wanted, left, work)
             steps, n_gathered = steps + done, count
             if ended == block.MISSING and not self.evaluate_rows(wanted[wanted >= 0]):
                 return steps, budget, Outcome.SINGULAR
@@ -256,16 +239,14 @@ class SmallProblemRun:
             held = violation <= tol
             # A tolerance relative to the multiplier is known once pair steps have come near it.
             known = held or tol <= self.settings.tol
-            steps, left, outcome = self.lazy_rows.take_steps(
-                self.g,
-                self.a,
-                self.penalty,
-                0.5 * tol,
-                0 if held else _STEPS_PER_CALL,
-                exact if held else 4.0 * noise,
-                largest if known else 0,
-                _NEWTON_BUDGET,
+            limits = StepLimits(
+                tol=0.5 * tol,
+                max_steps=0 if held else _STEPS_PER_CALL,
+                goal=exact if held else 4.0 * noise,
+                largest=largest if known else 0,
+                budget=_NEWTON_BUDGET,
             )
+            steps, left, outcome = self.lazy_rows.take_steps(self.g, self.a, self.penalty, limits)
             if outcome is Outcome.UNBOUNDED:
                 raise ValueError("the problem is unbounded below: a direction never ends.")
             self.a = self.problem.round_to_breakpoints(self.a)

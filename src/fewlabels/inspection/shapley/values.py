@@ -121,7 +121,8 @@ def _add_gaussians(
     n, m, d = len(rows), len(background), len(order)
     if not d:
         return
-    nodes, weights = _rules(min(_MOST_NODES, (len(players) + 1) // 2))
+    rules = _rules(min(_MOST_NODES, (len(players) + 1) // 2))
+    quadrature = games.Quadrature(*rules, first_nodes=_NODES, tol=_CHANGE * size)
     at_a_time = max(1, min(m, _NUMBERS // (d * _SHORTEST)))
     step = int(np.clip(_NUMBERS // (at_a_time * d), _SHORTEST, _LONGEST))
     pieces = itertools.product(range(0, m, at_a_time), range(0, len(coef), step))
@@ -149,11 +150,8 @@ def _add_gaussians(
                     Q,
                     unequal[i],
                     coef[part],
-                    nodes,
-                    weights,
-                    _NODES,
+                    quadrature,
                     _TINY * size,
-                    _CHANGE * size,
                     found[i],
                 )
 

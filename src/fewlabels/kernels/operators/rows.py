@@ -31,10 +31,11 @@ class SparseRows:
 
     def _view(self, rows: sp.csr_array, term: RealArray) -> None:
         self.csr, self.term, self.n = rows, term, rows.shape[0]
-        self.arrays = (
+        self.core_rows = tiles.CsrRows(
             rows.data,
             rows.indices.astype(np.int64, copy=False),
             rows.indptr.astype(np.int64, copy=False),
+            term,
         )
 
     def rows(self, indices: IntArray) -> tuple[sp.csr_array, RealArray]:
@@ -94,7 +95,7 @@ class SparseRows:
         for part, lanes, lane_term in groups:
             weights = np.zeros(len(lane_term))
             weights[: part.stop - part.start] = coef[part]
-            fixed = (row_map, self.arrays, self.term, lanes, lane_term, weights, out)
+            fixed = (row_map, self.core_rows, tiles.Columns(lanes, lane_term), weights, out)
             function = partial(tiles.apply_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
 
@@ -106,12 +107,12 @@ class SparseRows:
         n_jobs: int,
         out: RealArray | None = None,
     ) -> AnyArray:
-        """Return Return ``K(rows, columns)``, one column per row of the result."""
+        """Return ``K(rows, columns)``, one column per row of the result."""
         if out is None:
             out = np.empty((columns.shape[0], self.n), self.csr.dtype)
         groups = self._each_column_group(columns, column_term, row_map.kernel.coef0)
         for part, lanes, lane_term in groups:
-            fixed = (row_map, self.arrays, self.term, lanes, lane_term, out[part])
+            fixed = (row_map, self.core_rows, tiles.Columns(lanes, lane_term), out[part])
             function = partial(tiles.column_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
         return out
@@ -166,7 +167,8 @@ class TiledRows:
     ) -> None:
         """Add ``K(rows, columns) @ coef`` to ``out``, float64 of shape (n,)."""
         coef = np.ascontiguousarray(coef, np.float64)
-        fixed = (row_map, self.n, self.tiles, self.term, columns, column_term, coef, out)
+        rows = tiles.Tiles(self.tiles, self.term, self.n)
+        fixed = (row_map, rows, tiles.Columns(columns, column_term), coef, out)
         n_jobs = self.choose_threads(len(columns), n_jobs)
         run_ranges(partial(tiles.apply_tiles, *fixed), len(self.tiles), n_jobs)
 
@@ -181,7 +183,8 @@ class TiledRows:
         """``K(rows, columns)``, one column per row of the result."""
         if out is None:
             out = np.empty((len(columns), self.n), self.tiles.dtype)
-        fixed = (row_map, self.n, self.tiles, self.term, columns, column_term, out)
+        rows = tiles.Tiles(self.tiles, self.term, self.n)
+        fixed = (row_map, rows, tiles.Columns(columns, column_term), out)
         n_jobs = self.choose_threads(len(columns), n_jobs)
         run_ranges(partial(tiles.column_tiles, *fixed), len(self.tiles), n_jobs)
         return out

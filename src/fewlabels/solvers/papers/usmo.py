@@ -111,6 +111,10 @@ def _check_shape(problem: DualProblem) -> None:
         )
 
 
+def _make_output() -> core.ScanOutput:
+    return core.ScanOutput(np.array([0.0, -np.inf]), np.zeros(2, np.int64))
+
+
 class _Run:
     def __init__(
         self,
@@ -172,66 +176,54 @@ class _Run:
     def _evaluate_members(self) -> None:
         for samples in self.rows.parts(self.members[: self.count].copy()):
             self.rows.load(samples)
-            core.evaluate(samples, self.samples, self.rows.values, self.rows.slot)
+            core.evaluate(samples, self.samples, self.rows.stored)
 
     # -- the two scans -----------------------------------------------------------------
 
     def scan_non_bound(self) -> None:
         """Steps within the non-bound set until it is tau-optimal."""
-        before, tally, need = self.n_iter, np.array([0.0, -np.inf]), np.zeros(2, np.int64)
+        before, output = self.n_iter, _make_output()
         code = core.STEP_LIMIT
         while code in (core.STEP_LIMIT, core.NEED_ROWS) and not self._is_out_of_time():
             code, steps, self.count = core.scan_non_bound(
                 self.samples,
                 self.count,
-                self.rows.values,
-                self.rows.slot,
+                self.rows.stored,
                 self.tol,
                 self._steps(self.count),
-                tally,
-                need,
+                output,
             )
             self.n_iter += steps
-            if self._handle_code(code, need):
+            if self._handle_code(code, output.need):
                 break
-        self._record("non-bound", before, tally)
+        self._record("non-bound", before, output.tally)
 
     def scan_whole(self) -> None:
         """Examine every sample once; converged if none is part of a violating pair."""
-        n, before, tally, need = (
-            self.problem.n,
-            self.n_iter,
-            np.array([0.0, -np.inf]),
-            np.zeros(2, np.int64),
-        )
-        critical, who = np.empty(4), np.zeros(4, np.int64)
-        core.critical_values(self.samples, self.count, critical, who)
+        n, before, output = self.problem.n, self.n_iter, _make_output()
+        critical = core.find_critical(self.samples, self.count)
         for samples in self.rows.parts(np.arange(n)):
             self.rows.load(samples[self.place[samples] < 0])
-            position, last = samples[0], samples[-1] + 1
+            position, last = int(samples[0]), int(samples[-1]) + 1
             while position < last and not self._is_out_of_time():
                 code, steps, self.count, position = core.scan_whole(
-                    position,
-                    last,
+                    range(position, last),
                     critical,
-                    who,
                     self.samples,
                     self.count,
-                    self.rows.values,
-                    self.rows.slot,
+                    self.rows.stored,
                     self.tol,
                     self._steps(n),
-                    tally,
-                    need,
+                    output,
                 )
                 self.n_iter += steps
-                if self._handle_code(code, need):
+                if self._handle_code(code, output.need):
                     break
             if self.status is not None:
                 break
         if self.status is None and self.n_iter == before:
             self._check_optimality()
-        self._record("whole", before, tally)
+        self._record("whole", before, output.tally)
 
     def _check_optimality(self) -> None:
         """After a scan without a step F is complete: converged, unless the cache drifted."""
@@ -292,7 +284,7 @@ class _Rows:
         self.gram, self.before = gram, gram.n_values
         self.capacity = min(n, max(4, int(max_bytes / (8 * max(1, n)))))
         self.cache = ColumnCache(n, 8 * n * self.capacity)
-        self.values, self.slot = self.cache.storage, self.cache.slots(slice(None))
+        self.stored = core.KernelRows(self.cache.storage, self.cache.slots(slice(None)))
 
     def n_values(self) -> int:
         """Kernel values evaluated so far."""

@@ -106,7 +106,7 @@ class GrowingSparse(SparseRows):
 
     def __init__(self, rows: sp.csr_array, term: RealArray) -> None:
         super().__init__(rows, term)
-        self._buffers = *self.arrays, self.term
+        self._buffers = self.core_rows
 
     def __reduce__(self) -> tuple[type[GrowingSparse], tuple[sp.csr_array, RealArray]]:
         return GrowingSparse, (self.csr.copy(), self.term.copy())
@@ -118,13 +118,13 @@ class GrowingSparse(SparseRows):
         indptr, terms = grow_array(indptr, n + 1), grow_array(terms, n)
         data[first:used], indices[first:used] = rows.data, rows.indices
         indptr[self.n + 1 : n + 1], terms[self.n : n] = first + rows.indptr[1:], term
-        self._buffers = data, indices, indptr, terms
+        self._buffers = tiles.CsrRows(data, indices, indptr, terms)
         view = data[:used], indices[:used], indptr[: n + 1]
         self._view(sp.csr_array(view, shape=(n, rows.shape[1])), terms[:n])
 
     def keep(self, indices: IntArray) -> None:
         self._view(*self.rows(indices))
-        self._buffers = *self.arrays, self.term
+        self._buffers = self.core_rows
 
 
 class GrowingFar(FarColumns):
