@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit, softmax
 
 from .._typing import FloatArray, RowMatrix
@@ -13,7 +14,6 @@ from ..calibration.curve import TwoSidedCurve
 from ..calibration.fit_curves import mean_and_spread, priors_of
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator, PrecomputedGram, SumGram, make_gram
-from ..metrics.scores import roc_area
 from ..solvers import Result, Settings, solve_decomposition
 from ..solvers.run import MAX_ROWS_SOLVED_WHOLE
 from .bags import Bagging, DistinctPURows, train_bagged_models
@@ -75,7 +75,7 @@ def ensemble_grams(
     kernels: Sequence[Kernel], vectors: RowMatrix, n_jobs: int
 ) -> list[GramOperator]:
     """One operator per kernel over the same rows; the last kernel needs most precision."""
-    dtype: Any = np.float64 if vectors.shape[0] <= MAX_ROWS_SOLVED_WHOLE else None
+    dtype: npt.DTypeLike | None = np.float64 if vectors.shape[0] <= MAX_ROWS_SOLVED_WHOLE else None
     grams: list[GramOperator] = []
     for kernel in reversed(kernels):
         grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
@@ -140,6 +140,8 @@ def _solve_family(
     grams: list[GramOperator], rows: DistinctPURows, settings: EnsembleSettings, deadline: Deadline
 ) -> EnsembleSolution:
     """Both stages of one family."""
+    from ..metrics.scores import roc_area  # predictions don't need the package
+
     gram, n_kernels = grams[0], len(grams)
     size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
     size = size if size > 0.0 else 1.0
