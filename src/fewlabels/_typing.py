@@ -32,4 +32,6 @@ ClassesLike: TypeAlias = Sequence[Any] | AnyArray
 PathLike: TypeAlias = str | os.PathLike[str]
 # A table as users pass it: a file, a data frame or a matrix.
 TableLike: TypeAlias = "PathLike | pd.DataFrame | MatrixLike"
+# What estimators take as ``random_state``.
+SeedLike: TypeAlias = int | np.random.RandomState | None
 RandomStateLike: TypeAlias = int | np.random.RandomState | np.random.Generator | None

@@ -19,7 +19,8 @@ from .._util.available import available_if
 from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
-from ..kernels import kind_of
+from ..kernels import KernelLike, kind_of
+from ..rows.device.backend import ArrayBackend
 from ..rows.row_store import read_indices
 from .locking import consistent, exclusive, lock_of
 from .solution import RowStream, RunnableStream, Solution, TrainingRows
@@ -53,9 +54,10 @@ class FittedEstimator(BaseEstimator):
     """
 
     # What estimators declare, and a fit sets.
-    kernel: Any
-    max_time: Any
-    n_jobs: Any
+    kernel: KernelLike
+    max_time: float | None
+    n_jobs: int | None
+    tol: float
     n_features_in_: int
     # Of the call that is on its way.
     _deadline = ENDLESS
@@ -67,7 +69,7 @@ class FittedEstimator(BaseEstimator):
     # The rows and their path; None when they are not held.
     _stream: RowStream | None = None
     # The ``ArrayBackend`` of the rows of the fit, if they computed where they are.
-    _backend: Any = None
+    _backend: ArrayBackend | None = None
     # The ``Solution`` where the stream stands, and arguments to add rows to it.
     _describe_solution: Any = None
     _read_new_rows: Any = None
@@ -217,7 +219,8 @@ class FittedEstimator(BaseEstimator):
             self._backend = None
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
         if not isinstance(self.kernel, str) and kind_of(self.kernel).learns:
-            self._fixed["kernel"] = replace(self.kernel)  # it can change
+            settings: Any = self.kernel  # a dataclass, which can change
+            self._fixed["kernel"] = replace(settings)
 
     @property
     def _version(self) -> int:

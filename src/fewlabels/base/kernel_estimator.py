@@ -81,11 +81,11 @@ class KernelEstimator(FittedEstimator):
 
     _out_of_core = OutOfCoreSupport()
     # What estimators declare.
-    gamma: Any
-    degree: Any
-    coef0: Any
+    gamma: str | float
+    degree: int
+    coef0: float
     # The kernel, where it is made of the rows of the fit.
-    _deformed: Any = None
+    _deformed: Kernel | None = None
 
     # Every fit asks for names and checks values, each of which takes a tenth of a small one.
 
@@ -184,7 +184,7 @@ class KernelEstimator(FittedEstimator):
         if isinstance(X, ShardedSource):
             if sample_weight is not None:
                 raise ValueError("X is a source of rows, so sample_weight belongs to its shards.")
-            source: Any = X
+            source: ShardedSource | None = X
         else:
             source = self._out_of_core_source(X, sample_weight)
         if source is None:

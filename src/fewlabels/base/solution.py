@@ -102,8 +102,8 @@ class Certificate:
     Of several classes the first two are arrays, and ``positive`` is the class by its number.
     """
 
-    objective: float
-    violation: float  # of the conditions of optimality, the largest
+    objective: float | FloatArray
+    violation: float | FloatArray  # of the conditions of optimality, the largest
     positive: np.ndarray  # which training rows it finds on the positive side
 
 

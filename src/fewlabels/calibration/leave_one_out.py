@@ -29,8 +29,11 @@ RowEvaluation: TypeAlias = Callable[
 class LeftOutFormulation(Protocol):
     """A formulation of a convex model, as far as its mass and decisions go."""
 
-    moves_slopes: bool
-    moves_total: bool
+    @property
+    def moves_slopes(self) -> bool: ...
+
+    @property
+    def moves_total(self) -> bool: ...
 
     def masses(self, rows: RowNumbers) -> FloatArray: ...
 

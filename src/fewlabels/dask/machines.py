@@ -52,7 +52,7 @@ class OnCluster(LocalModel):
     """The base of models on a cluster: where rows are, ``to_local``, and lazy values."""
 
     client: Client | None
-    local: ClassVar[type]
+    local: ClassVar[type[KernelEstimator]]
 
     @available_if(lambda model: hasattr(model.local, "score_samples"))
     def score_samples(self, X: MatrixLike | Collection, *more: Any, **options: Any) -> Any:
@@ -185,7 +185,7 @@ class DaskSVDD(OnCluster, SVDD):
         "client": "no_validation",
     }
 
-    client: Any = None
+    client: Client | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -207,7 +207,7 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
         "client": "no_validation",
     }
 
-    client: Any = None
+    client: Client | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -231,7 +231,7 @@ class DaskPUSVM(OnCluster, PUSVM):
         "client": "no_validation",
     }
 
-    client: Any = None
+    client: Client | None = None
 
     def _mark_positive(self, source: ShardedSource, y: VectorLike) -> AnyArray:
         assert isinstance(source, ClusterSource)  # which has the labels
@@ -265,7 +265,7 @@ class DaskS3VM(OnCluster, S3VM):
     }
 
     kernel: str = "linear"
-    client: Any = None
+    client: Client | None = None
 
     def _read_labels(self, rows: RowSource, y: VectorLike) -> tuple[FloatArray, AnyArray]:
         assert isinstance(rows, ClusterSource)  # which has the labels

@@ -21,13 +21,14 @@ from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import run_in_order
 from ..base.function import TAIL, Function
 from ..base.solution import TrainingRows
-from ..kernels import Kernel, Precomputed, center_of, centered
+from ..kernels import Isolation, Kernel, Precomputed, center_of, centered
 from ..kernels.operators import GramOperator, PrecomputedGram
 from ..kernels.rows import find_shift
 from ..kernels.sampling import WeightedCopies
 from ..rows.neighbors import ROUNDING, gamma_from_distances, mark_farthest, neighbor_rank
 from ..rows.row_store import PlainState, RowStore
 from ..solvers import Settings, Status, solve_decomposition
+from ..solvers.run import Callback
 from ..solvers.whole import make_training_gram
 from .fitted_bags import (
     Bag,
@@ -81,15 +82,15 @@ class BagSettings:
     n_bags: int
     size: int
     trim: float | None
-    isolation: Any  # an ``Isolation``, or None
+    isolation: Isolation | None
     C: float
-    kernel: Any
+    kernel: Callable[[float], Kernel]
     gamma: float | None
     tol: float
     seed: int
     n_jobs: int
     deadline: Deadline
-    report: Any  # called with every entry of the history; True stops
+    report: Callback | None
 
 
 @dataclass
@@ -232,6 +233,7 @@ def _score_by_isolation(
     References are scored by the draws in which they aren't centres, without themselves.
     """
     n = len(places)
+    assert settings.isolation is not None
     kernel, drawn = settings.isolation.among(X, copies, places, settings.seed, _DRAWS_FROM)
     n_draws = len(drawn)
     cells = (

@@ -1,6 +1,5 @@
 """One-class SVM: scikit-learn's estimator on this library's engine."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, cast
@@ -10,7 +9,7 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils._param_validation import Interval
 
-from .._typing import FloatArray, IntArray, RowMatrix
+from .._typing import FloatArray, IntArray, RowMatrix, SeedLike
 from .._util.threads import resolve_n_jobs
 from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
 from ..base.solution import (
@@ -20,6 +19,7 @@ from ..base.solution import (
     make_function,
     score_limits,
 )
+from ..kernels import KernelLike
 from ..problem import DualProblem
 from ..rows.memory import BoundProblemInMemory
 from ..rows.source import BoundProblem, RowSource
@@ -158,7 +158,7 @@ class OneClassSVM(OneClassEstimator):
         "C_anomaly": [Interval(Real, 1e-300, None, closed="left")],
     }
 
-    kernel: str | Callable = "rbf"
+    kernel: KernelLike = "rbf"
     degree: int = 3
     gamma: str | float = "scale"
     coef0: float = 0.0
@@ -171,7 +171,7 @@ class OneClassSVM(OneClassEstimator):
     max_time: float | None = None
     max_steps: int | None = None
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: SeedLike = None
     target_fpr: float | None = None
     calibration: str = "auto"
     C_anomaly: float = ANOMALY_COST

@@ -1,6 +1,5 @@
 """Support vector data description: the smallest ball around one class."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, cast
@@ -9,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._typing import FloatArray, IntArray, RowMatrix
+from .._typing import FloatArray, IntArray, RowMatrix, SeedLike
 from .._util.messages import Message, ref
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
@@ -22,6 +21,7 @@ from ..base.solution import (
     make_function,
     score_limits,
 )
+from ..kernels import Deformed, KernelLike
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
 from ..rows.memory import BoundProblemInMemory
@@ -228,7 +228,7 @@ class SVDD(OneClassEstimator):
     C: float = 2.0
     nu: float | None = None
     slack: str = "squared"
-    kernel: str | Callable = "rbf"
+    kernel: KernelLike = "rbf"
     gamma: str | float = "scale"
     degree: int = 3
     coef0: float = 1.0
@@ -239,7 +239,7 @@ class SVDD(OneClassEstimator):
     cache_size: float = 200
     max_steps: int | None = None
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: SeedLike = None
     verbose: bool = False
     target_fpr: float | None = None
     calibration: str = "auto"
@@ -274,8 +274,9 @@ class SVDD(OneClassEstimator):
 
     def _fit_rows(self, rows: RowSource, callback: Callback | None) -> None:
         check_solver_options(self.solver, self.solver_options)
-        kernel: Any = self._set_kernel(rows)
-        if kernel.has_graph and kernel.is_low_rank:
+        kernel = self._set_kernel(rows)
+        assert kernel is not None
+        if isinstance(kernel, Deformed) and kernel.is_low_rank:
             raise ValueError(
                 f"a manifold kernel with {len(kernel.factor)} landmarks vanishes far from the "
                 "rows, so SVDD would accept rows there; raise n_landmarks to the number of rows, "

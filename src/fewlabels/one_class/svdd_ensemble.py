@@ -1,6 +1,6 @@
 """Bags of small balls around rows of one class."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._typing import FloatArray, MatrixLike, RowMatrix, VectorLike
+from .._typing import FloatArray, MatrixLike, RowMatrix, SeedLike, VectorLike
 from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from .._util.threads import one_blas_thread, resolve_n_jobs
@@ -21,7 +21,7 @@ from ..base.kernel_estimator import COMMON, KernelEstimator
 from ..base.locking import fitting
 from ..base.solution import describe_run
 from ..base.versioned_cache import VersionedCache
-from ..kernels import Isolation, Kernel, make_kernel
+from ..kernels import Isolation, Kernel, KernelLike, make_kernel
 from ..rows.row_store import RowStore
 from ..rows.validation import fit_rows
 from ..solvers import Status
@@ -181,7 +181,7 @@ class SVDDEnsemble(OneClassEstimator):
     bag_size: int = 512
     trim: str | float = "auto"
     C: float = 0.1
-    kernel: str | Callable = "rbf"
+    kernel: KernelLike = "rbf"
     gamma: str | float = "neighbors"
     degree: int = 3
     coef0: float = 1.0
@@ -189,9 +189,9 @@ class SVDDEnsemble(OneClassEstimator):
     tol: float = 1e-3
     max_time: float | None = None
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: SeedLike = None
     verbose: bool = False
-    isolation: Any = "auto"
+    isolation: str | bool | Isolation = "auto"
 
     has_own_threshold = False
     takes_anomalies = False
@@ -404,9 +404,7 @@ class SVDDEnsemble(OneClassEstimator):
             )
 
 
-def _make_kernel_of_gamma(
-    name: str | Callable[..., Any], degree: int, coef0: float, gamma: float
-) -> Kernel:
+def _make_kernel_of_gamma(name: KernelLike, degree: int, coef0: float, gamma: float) -> Kernel:
     return make_kernel(name, gamma, degree, coef0)
 
 

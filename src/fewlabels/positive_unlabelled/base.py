@@ -1,7 +1,7 @@
 """The base class of models of positive and unlabelled rows, and fits along settings."""
 
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -17,7 +17,7 @@ from ..base.two_classes import TwoClassEstimator
 from ..class_prior.finding import Prior, check_prior, count_prior, find_prior
 from ..data.labels.marks import read_propensity
 from ..data.labels.positive_unlabelled import are_ambiguous, read_labels
-from ..kernels import MIXTURE, centered, kind_of, learns_labels
+from ..kernels import MIXTURE, SharedLeaves, centered, kind_of, learns_labels
 from ..kernels.rows import find_shift, row_products
 from ..rows.device import backend_of
 from ..rows.memory import MemorySource
@@ -144,8 +144,9 @@ class PUEstimator(TwoClassEstimator):
             self._deformed = kind.with_rows(
                 rows.X[order], counted[order], gamma=self.gamma_, random_state=self._seed()
             )
-        kernel: Any = self._make_kernel()
+        kernel = self._make_kernel()
         if isinstance(self._effective_kernel, str) and self._effective_kernel == MIXTURE:
+            assert isinstance(kernel, SharedLeaves)
             kernel = kernel.base  # the prior is checked by similarities that labels didn't shape
         shift = find_shift(kernel, rows.X)
         centred = centered(rows.X, shift)

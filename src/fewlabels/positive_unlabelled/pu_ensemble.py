@@ -1,6 +1,5 @@
 """Composite classifier for positive and unlabelled rows: bags, then soft labels."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, cast
@@ -9,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._typing import AnyArray, FloatArray, MatrixLike, RowMatrix, VectorLike
+from .._typing import AnyArray, FloatArray, MatrixLike, RowMatrix, SeedLike, VectorLike
 from .._util.threads import one_blas_thread, resolve_n_jobs
 from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON
@@ -24,6 +23,7 @@ from ..kernels import (
     Deformed,
     Isolation,
     Kernel,
+    KernelLike,
     Manifold,
     MappedKernel,
     SharedLeaves,
@@ -242,16 +242,16 @@ class PUEnsemble(base.PUEstimator):
     }
 
     prior: str | float = "estimate"
-    kernel: str | Callable = "auto"
+    kernel: KernelLike = "auto"
     gamma: str | float = "scale"
     n_bags: int = 30
     degree: int = 3
     coef0: float = 1.0
     tol: float = 1e-2
-    pos_label: Any = None
+    pos_label: object = None
     cache_size: float = 200
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: SeedLike = None
     verbose: bool = False
     max_time: float | None = None
     sampling: str = "two-sample"

@@ -1,6 +1,5 @@
 """Support vector machine for positive and unlabelled rows."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
 from operator import methodcaller
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._typing import ClassesLike, MatrixLike, VectorLike
+from .._typing import ClassesLike, MatrixLike, SeedLike, VectorLike
 from .._util.available import available_if
 from .._util.messages import Message, ref
 from ..base.fitted_estimator import solution_attr
@@ -24,7 +23,7 @@ from ..calibration.fit_curves import curve_with_prior, curve_with_priors
 from ..class_prior.finding import Prior, check_prior
 from ..data.labels.arrays import check_classes
 from ..data.labels.positive_unlabelled import read_more_labels
-from ..kernels import SharedLeaves, Trees
+from ..kernels import KernelLike, SharedLeaves, Trees
 from ..rows.memory import MemorySource
 from ..rows.row_store import RowStore
 from ..rows.source import ShardedSource
@@ -36,7 +35,7 @@ from .base import PUDescriber
 from .bounded_stream import BoundedPUStream
 from .data import HeldOutScores, PUSettings, PUSolution, PUSVMFit
 from .leave_one_out import score_unlabeled_left_out
-from .problem import DoubleHinge, weight_of_norm
+from .problem import DoubleHinge, DoubleHingeOverAll, weight_of_norm
 from .rows import PURows, ShardedPURows
 from .stream import PUStream
 from .task import POSITIVE_UNLABELLED
@@ -221,19 +220,19 @@ class PUSVM(base.PUEstimator):
     lam: str | float = "auto"
     loss: str = "double-hinge"
     threshold: str = "leave-one-out"
-    kernel: str | Callable = "rbf"
+    kernel: KernelLike = "rbf"
     gamma: str | float = "scale"
     degree: int = 3
     coef0: float = 1.0
     solver: str = "auto"
     tol: float = 1e-3
     max_iter: int = -1
-    pos_label: Any = None
+    pos_label: object = None
     max_time: float | None = None
     cache_size: float = 200
     max_steps: int | None = None
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: SeedLike = None
     verbose: bool = False
     probability: str | None = None
     sampling: str = "two-sample"
@@ -532,17 +531,16 @@ class PUSVM(base.PUEstimator):
         is_bounded = self.bias > 1.0
         a = np.zeros(rows.n)
         a[rows.numbers if is_bounded else rows.numbers[rows.data.unlabeled]] = result.a
-        held = rows.held
-        assert held is not None
-        stream: Any = BoundedPUStream if is_bounded else PUStream
-        return stream(
-            stated,
-            rows.data.kernel,
-            RowStore(**held),
-            (a, result.multiplier),
-            shift=rows.shift,
-            n_steps=solution.n_iter,
-            history=solution.history,
+        assert rows.held is not None
+        kernel, held, start = rows.data.kernel, RowStore(**rows.held), (a, result.multiplier)
+        n_steps, history = solution.n_iter, solution.history
+        if not is_bounded:
+            return PUStream(
+                stated, kernel, held, start, shift=rows.shift, n_steps=n_steps, history=history
+            )
+        assert isinstance(stated, DoubleHingeOverAll)
+        return BoundedPUStream(
+            stated, kernel, held, start, shift=rows.shift, n_steps=n_steps, history=history
         )
 
     @property

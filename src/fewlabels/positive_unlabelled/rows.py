@@ -7,7 +7,7 @@ if it has to be estimated, comes from a sample.
 
 from dataclasses import dataclass, replace
 from operator import methodcaller
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -124,7 +124,7 @@ class PURows(PURowsBase):
 class SupportRows(PURowsBase):
     """The support vectors among rows in shards, of which ``all_rows`` are the engine's."""
 
-    all_rows: Any
+    all_rows: EngineRows
 
     def find_cut(self, f: FloatArray, share: float, rounding: float) -> float:
         """Return the cut as ``PURows`` does: f of the other rows is minus their gradient."""
@@ -159,7 +159,7 @@ def summarise_labels(shard: Shard) -> tuple[float, float, IntArray]:
 class ShardedPURows:
     """Rows of a ``ShardedSource`` with the mark "positive"."""
 
-    source: Any
+    source: ShardedSource
     spec: ProblemSpec  # for any prior
     weight_positive: float
     positive: np.ndarray  # numbers of the positive rows
@@ -210,6 +210,7 @@ class ShardedPURows:
         )
         data, X = self._make_data(solved.numbers)
         found = solution_over_all(solved.problem, solved.result, data, lam)
+        assert solved.all_rows is not None
         rows = SupportRows(
             all_rows=solved.all_rows,
             data=data,

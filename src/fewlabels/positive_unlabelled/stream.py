@@ -44,7 +44,7 @@ class PUStream(ConvexStream):
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def _weights(self, places: IntArray | int) -> Any:
+    def _weights(self, places: IntArray) -> FloatArray:
         """Weights of positive rows."""
         weight, factor = self.rows["weight"][places], self.rows.get("factor")
         return weight if factor is None else weight * factor[places]
@@ -186,7 +186,7 @@ class PUStream(ConvexStream):
     def _decide_without_positive(self, path: PathFollower, place: int) -> float:
         """The decision about one positive row, from a path that moves to where it is not."""
         rows, mass, one = self.rows, self.mass, np.array([place])
-        left = self.positive_weight - float(self._weights(place))
+        left = self.positive_weight - float(self._weights(one)[0])
         formulation = self.formulation.with_positives(left)
         heads = self.heads
         where = np.append(heads, place)

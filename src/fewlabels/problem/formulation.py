@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,15 +30,25 @@ class Formulation(ABC):
 
     #: Factor of K in Q.
     scale = 1.0
-    #: Whether the total, and the slopes, depend on the mass.
-    moves_total: Any = True
-    moves_slopes: Any = False
-    #: Taken from all slopes on a path, per unit of the total: its multiplier grows by that.
-    origin: Any = 0.0
     #: Whether moving all rows alike under the linear kernel changes nothing.
     moves_with_rows = True
     #: Whether rows need their K(x, x), as "diagonal".
     needs_diagonal = False
+
+    @property
+    def moves_total(self) -> bool:
+        """Whether the total depends on the mass."""
+        return True
+
+    @property
+    def moves_slopes(self) -> bool:
+        """Whether the slopes depend on the mass."""
+        return False
+
+    @property
+    def origin(self) -> float:
+        """What a path takes from all slopes, per unit of the total; its multiplier grows by it."""
+        return 0.0
 
     @abstractmethod
     def unit(self, mass: float) -> float:

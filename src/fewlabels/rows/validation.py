@@ -22,6 +22,7 @@ from .._typing import (
 )
 from ..data.labels.marks import read_anomalies
 from ..kernels import Callable as CallableKernel
+from ..kernels import KernelLike
 from ..kernels.base import LARGEST
 from ..kernels.operators.explicit import evaluate_formed
 from ..kernels.sparse import validated_rows
@@ -54,7 +55,7 @@ _PLAIN_TYPES = {str, int, float, bool, type(None), np.float64}
 class KernelEstimator(Protocol):
     """An estimator with a kernel, as far as its rows are concerned."""
 
-    kernel: Any
+    kernel: KernelLike
     n_features_in_: int
 
     def _reason_for_memory(self, source: type[ShardedSource]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -91,9 +91,7 @@ class Certifier:
             positive = np.where(label, label > 0, decision[:, 0] > function.rounding)
             return Certificate(objectives[0], violations[0], positive)
         chosen = np.where(label, class_indices(label, self.n_classes), class_of(decision))
-        objective: Any = np.array(objectives)
-        violation: Any = np.array(violations)
-        return Certificate(objective, violation, chosen)
+        return Certificate(np.array(objectives), np.array(violations), chosen)
 
     # -- batch training -------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
 """Semi-supervised support vector machine."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -11,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
-from .._typing import AnyArray, FloatArray, MatrixLike, VectorLike
+from .._typing import AnyArray, FloatArray, MatrixLike, SeedLike, VectorLike
 from .._util.threads import resolve_n_jobs
 from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
 from ..base.locking import fitting
@@ -21,7 +20,7 @@ from ..base.versioned_cache import VersionedCache
 from ..calibration.cross_fitting import Sample
 from ..calibration.curve import ClassCurves, Curve
 from ..data.labels.semi_supervised import one_vs_rest_labels
-from ..kernels import Linear, SharedLeaves, Trees, centered
+from ..kernels import KernelLike, Linear, SharedLeaves, Trees, centered
 from ..rows.memory import MemorySource
 from ..rows.source import RowSource
 from ..solvers.run import Callback
@@ -288,7 +287,7 @@ class S3VM(UpdatableS3VM):
     C_star: float = 5.0
     balance: str | bool | float | dict = "auto"
     annealing: bool = True
-    kernel: str | Callable = "rbf"
+    kernel: KernelLike = "rbf"
     gamma: str | float = "distance"
     degree: int = 3
     coef0: float = 1.0
@@ -299,11 +298,11 @@ class S3VM(UpdatableS3VM):
     max_nodes: int | str = "auto"
     tol: float = 1e-3
     max_iter: int = -1
-    unlabeled: Any = -1
+    unlabeled: object = -1
     max_time: float | None = None
     cache_size: float = 200
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: SeedLike = None
     verbose: bool = False
     probability: str | None = None
     auto_consolidate: bool = False

@@ -15,6 +15,7 @@ SVDD this is the paper's QP-SVDD, on its eqs. (7)-(8) and (3)-(4).
 """
 
 import time
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -190,7 +191,7 @@ def _check_convex(Q: FloatArray) -> None:
         ) from None
 
 
-def _to_status(clarabel: Any, status: object) -> Status:
+def _to_status(clarabel: ModuleType, status: object) -> Status:
     solver_status = clarabel.SolverStatus
     if status in (solver_status.DualInfeasible, solver_status.AlmostDualInfeasible):
         raise ValueError("the problem is unbounded below: a direction never ends.")

@@ -167,8 +167,14 @@ def bias_sensitivity_within(
     if isinstance(model.prior, float | Real):
         ranges = np.full((len(bounds), 2), float(model.prior))
     else:
-        options = {"pos_label": model.pos_label, "n_jobs": model.n_jobs}
-        ranges = prior_bounds(rows, y, bounds, random_state=model.random_state or 0, **options)
+        ranges = prior_bounds(
+            rows,
+            y,
+            bounds,
+            pos_label=model.pos_label,
+            random_state=model.random_state or 0,
+            n_jobs=model.n_jobs,
+        )
         # The model's own estimate may differ a little, as it doesn't depend on the rows' order.
         edge = min(base.prior_, 0.25 / np.sum(~positive))
         ranges = np.clip(ranges + base.prior_ - ranges[0].mean(), edge, 1.0 - edge)

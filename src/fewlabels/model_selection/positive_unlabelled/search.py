@@ -24,7 +24,7 @@ from ...calibration.cross_fitting import Sample
 from ...calibration.curve import class_of
 from ...class_prior.finding import Prior
 from ...data.labels.positive_unlabelled import split_labels
-from ...kernels import kind_of, make_kernel
+from ...kernels import KernelLike, kind_of, make_kernel
 from ...kernels.operators import make_gram
 from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer
@@ -377,6 +377,6 @@ class FoldSearch:
         return [score(m, held_out, y, sample_weight=weight) for m in models]
 
 
-def has_gamma(kernel: str | Callable[..., Any]) -> bool:
+def has_gamma(kernel: KernelLike) -> bool:
     """Return whether a kernel has a coefficient to choose."""
     return "gamma" in kind_of(kernel).takes
