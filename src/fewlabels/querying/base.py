@@ -142,6 +142,30 @@ class Strategy(ABC):
         found += [reasons] if return_reasons else []
         return found[0] if len(found) == 1 else tuple(found)
 
+    @abstractmethod
+    def utilities(self, question: Question) -> FloatArray:
+        """The utility of every row; only candidates' utilities count."""
+
+    def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
+        """Yield (row, utilities of all rows, reason), the best row first.
+
+        Chance decides between equal ones: a table may be sorted by what is queried.
+        """
+        values, candidates = self.utilities(question), question.candidates
+        order = values[candidates]
+        if len(order) > batch_size:  # the others need not be put into order
+            least = np.partition(order, -batch_size)[-batch_size]
+            candidates, order = candidates[order >= least], order[order >= least]
+        chance = self._rng.random_sample(len(candidates))
+        for place in np.lexsort((chance, -order))[:batch_size]:
+            yield int(candidates[place]), values, self.reason(question)
+
+    def reason(self, question: Question) -> str:
+        """Why a row is queried, in half a sentence."""
+        if question.decisions is None and self.why_without_model:
+            return self.why_without_model
+        return self.why
+
     def _question(
         self,
         X: MatrixLike,
@@ -173,30 +197,6 @@ class Strategy(ABC):
 
     def _candidate_mask(self, labeled: BoolArray) -> BoolArray:
         return ~labeled
-
-    def reason(self, question: Question) -> str:
-        """Why a row is queried, in half a sentence."""
-        if question.decisions is None and self.why_without_model:
-            return self.why_without_model
-        return self.why
-
-    def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
-        """Yield (row, utilities of all rows, reason), the best row first.
-
-        Chance decides between equal ones: a table may be sorted by what is queried.
-        """
-        values, candidates = self.utilities(question), question.candidates
-        order = values[candidates]
-        if len(order) > batch_size:  # the others need not be put into order
-            least = np.partition(order, -batch_size)[-batch_size]
-            candidates, order = candidates[order >= least], order[order >= least]
-        chance = self._rng.random_sample(len(candidates))
-        for place in np.lexsort((chance, -order))[:batch_size]:
-            yield int(candidates[place]), values, self.reason(question)
-
-    @abstractmethod
-    def utilities(self, question: Question) -> FloatArray:
-        """The utility of every row; only candidates' utilities count."""
 
 
 def decisions_of(clf: BaseEstimator, X: MatrixLike) -> FloatArray:

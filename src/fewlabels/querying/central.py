@@ -41,6 +41,9 @@ class Central(Strategy):
         self.n_clusters = check_whole_number("n_clusters", n_clusters)
         self._cached: tuple[RowMatrix, IntArray, FloatArray] | None = None
 
+    def utilities(self, question: Question) -> FloatArray:
+        return next(iter(self.choose(question, 1)))[1]
+
     def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
         cluster, distance = self._clusters(question.X)
         sizes = np.bincount(cluster)
@@ -53,9 +56,6 @@ class Central(Strategy):
             yield row, values, self.reason(question)
             taken[cluster[row]] += 1.0
             candidates = candidates[candidates != row]
-
-    def utilities(self, question: Question) -> FloatArray:
-        return next(iter(self.choose(question, 1)))[1]
 
     def _clusters(self, X: RowMatrix) -> tuple[IntArray, FloatArray]:
         """The cluster of every row, and its distance from the centre as a share below 1."""

@@ -87,6 +87,9 @@ class Diverse(Strategy):
     why = "the model is uncertain about it, and it differs from earlier rows"
     why_without_model = "there is no model yet, and it differs from earlier rows"
 
+    def utilities(self, question: Question) -> FloatArray:
+        return next(iter(self.choose(question, 1)))[1]
+
     def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
         X, candidates = question.X, question.candidates
         chance = self._rng.random_sample(len(candidates))  # among equally sure ones
@@ -103,6 +106,3 @@ class Diverse(Strategy):
             yield row, values, self.reason(question)
             far[pool] = np.minimum(far[pool], pairwise_distances(X[pool], X[[row]])[:, 0])
             far[row] = -np.inf
-
-    def utilities(self, question: Question) -> FloatArray:
-        return next(iter(self.choose(question, 1)))[1]

@@ -83,9 +83,6 @@ class LikelyWrong(Strategy):
         if n_folds is not None and check_whole_number("n_folds", n_folds) < 2:
             raise ValueError(f"n_folds={n_folds} must be 2 or more, or None.")
 
-    def _candidate_mask(self, labeled: BoolArray) -> BoolArray:
-        return labeled
-
     def utilities(self, question: Question) -> FloatArray:
         y, clf = question.y, question.clf
         needed = "forget" if self.n_folds is None else "fit"
@@ -138,6 +135,9 @@ class LikelyWrong(Strategy):
                 model = clone(question.clf).fit(X, labels)
                 for row, f in zip(fold, decisions_of(model, X[fold]), strict=True):
                     yield row, model.classes_, f
+
+    def _candidate_mask(self, labeled: BoolArray) -> BoolArray:
+        return labeled
 
 
 class ExpectedError(Strategy):

@@ -44,6 +44,9 @@ class Mixed(Strategy):
         self._n_queried = np.zeros(len(self.parts))
         self.first, self.n_first = first, check_whole_number("n_first", n_first)
 
+    def utilities(self, question: Question) -> FloatArray:
+        return next(iter(self.choose(question, 1)))[1]
+
     def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
         candidates, n_labels = question.candidates, int(question.labeled.sum())
         for number in range(batch_size):
@@ -59,9 +62,6 @@ class Mixed(Strategy):
             row, values, why = next(iter(self.choose_strategy(n_labels + number).choose(now, 1)))
             candidates = candidates[candidates != row]
             yield row, values, why
-
-    def utilities(self, question: Question) -> FloatArray:
-        return next(iter(self.choose(question, 1)))[1]
 
     def choose_strategy(self, n_labels: int) -> Strategy:
         """The strategy whose turn it is when ``n_labels`` rows have labels."""
