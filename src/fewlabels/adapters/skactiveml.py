@@ -172,6 +172,9 @@ class SkactivemlAdapter(Strategy):
         self.strategy = strategy
         self.why = f"chosen by {type(strategy).__name__}"
 
+    def utilities(self, question: Question) -> FloatArray:
+        return next(iter(self.choose(question, 1)))[1]
+
     def choose(self, question: Question, batch_size: int) -> Iterator[tuple[int, FloatArray, str]]:
         y = np.full(len(question.y), np.nan)
         names, codes = np.unique(question.y[question.labeled], return_inverse=True)
@@ -189,9 +192,6 @@ class SkactivemlAdapter(Strategy):
         )
         for row, one in zip(rows, values, strict=True):
             yield int(row), one, self.why
-
-    def utilities(self, question: Question) -> FloatArray:
-        return next(iter(self.choose(question, 1)))[1]
 
 
 class _FittedClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
