@@ -90,15 +90,15 @@ class ArrayGram:
             backend, row_map.kernel, self._rows, there, backend.array(coef, float), out
         )
 
+    def view_rows(self, rows: DeviceArray) -> ArrayGram:
+        """The matrix of some of the rows."""
+        return ArrayGram(self.backend, self.backend.xp.take(self.X, rows, axis=0), self.spec)
+
     def refined(self) -> ArrayGram | None:
         """Return the matrix in float64; None if it already is."""
         if self.dtype == np.float64:
             return None
         return ArrayGram(self.backend, self.X, self.spec.refined(), self.passes)
-
-    def some(self, rows: DeviceArray) -> ArrayGram:
-        """The matrix of some of the rows."""
-        return ArrayGram(self.backend, self.backend.xp.take(self.X, rows, axis=0), self.spec)
 
     def has_stated_precision(self) -> bool:
         """Return whether products round as their precision does: some devices use fewer bits."""
