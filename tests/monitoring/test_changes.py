@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from fewlabels.monitoring import LORD, SAFFRON, Monitor
-from fewlabels.monitoring.changes import began
+from fewlabels.monitoring.changes import locate_change
 from fewlabels.monitoring.class_shift import class_shift, scores_by_class
 from fewlabels.monitoring.features import compare, compare_pairs
 
@@ -17,7 +17,7 @@ def test_the_interval_covers_the_first_changed_row():
         past, at = rng.normal(size=200), int(rng.integers(20, 380))
         scores = rng.normal(size=400)
         scores[at:] -= 1.0
-        chances, _ = began(past, scores, 399)
+        chances, _ = locate_change(past, scores, 399)
         low, high = np.searchsorted(np.cumsum(chances), [0.05, 0.95])
         covered += low <= at <= high
         width.append(high - low)
