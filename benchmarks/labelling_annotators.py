@@ -27,6 +27,7 @@ from labelling_bench.summary import entries, tables
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import TARGET, Session
 from fewlabels.tables.answers.file import AnswerFile
+from fewlabels.tables.reading.options import ColumnOptions
 
 LOOKS = (50, 100, 200)
 STEP = 5
@@ -51,7 +52,10 @@ def simulate(name, pool, others, ask, draw, n_answers, n_advice):
         path = Path(folder) / "a.labels"
         about = {"target": TARGET, "classes": classes, "seed": f"{draw + 1:016x}", "data": ""}
         AnswerFile(path, about).close()
-        given = {"text": text_columns(name), "kernel": kernel[0] if kernel else None}
+        given = {
+            "columns": ColumnOptions(text=text_columns(name)),
+            "kernel": kernel[0] if kernel else None,
+        }
         session = Session(frame, labels=path, ask=ask, **given)
         assert abs(session.rows.X - encoder.transform(frame)).max() < 1e-9
         try:

@@ -22,6 +22,7 @@ from fewlabels.model_selection import LabeledKFold
 from fewlabels.querying import Random
 from fewlabels.tables.answers.file import AnswerEntry, AnswerFile
 from fewlabels.tables.given import make_source
+from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
 
 from . import shell
@@ -206,7 +207,7 @@ def _rows(rng, n):
 
 def _read_back(path, labels, n):
     """The labels that a fit reads, by row; "" for none."""
-    file = read_training(make_source(path, labels=labels), target="label")
+    file = read_training(make_source(path, labels=labels), ColumnOptions(target="label"))
     found = file.labels
     require(len(found.index) == n, "rows are lost")
     return np.array([*found.names, ""], dtype=object)[found.index]
@@ -318,7 +319,7 @@ def _column(rng):
             frame.to_csv(path, index=False)
             try:
                 labels = read_training(
-                    make_source(path), target="label", unlabeled=unlabeled
+                    make_source(path), ColumnOptions(target="label", unlabeled=unlabeled)
                 ).labels
             except UserError as error:
                 return Verdict("refused", str(error))

@@ -14,6 +14,7 @@ from fewlabels.tables.columns.target import (
     choose_positive_rows,
 )
 from fewlabels.tables.given import make_source
+from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
 
 from .verdict import require
@@ -194,10 +195,10 @@ class Case:
             require(len(fit.predict(rows[used])) == len(rows), "predicts other rows")
             return fit.notes
         if by == "label":
-            return SessionRows(make_source(frame), "class", "0", keep=kept).notes
+            return SessionRows(make_source(frame), "class", "0", ColumnOptions(keep=kept)).notes
         if by == "encoder":
             return TableEncoder(keep=kept).fit(rows, frame["class"].to_numpy()).notes_
-        file = read_training(make_source(frame), target="class", keep=kept)
+        file = read_training(make_source(frame), ColumnOptions(target="class", keep=kept))
         roles = {"positives": choose_positive_rows, "normal rows and anomalies": _normal}
         return file.choose(roles.get(self.task, choose_class_rows)(file.labels)).notes
 

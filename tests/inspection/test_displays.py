@@ -47,8 +47,8 @@ def test_boundary_is_the_decision_function_and_names_the_rows(rows):
     y = few_labels(truth)
     model = S3VM().fit(X, y)
     display = BoundaryDisplay.from_estimator(model, X, y, n_grid=30)
-    at = np.column_stack([display.first.ravel(), display.second.ravel()])
-    assert np.array_equal(display.decision.ravel(), model.decision_function(at))
+    at = np.column_stack([display.grid.first.ravel(), display.grid.second.ravel()])
+    assert np.array_equal(display.grid.decision.ravel(), model.decision_function(at))
     assert texts(display.ax_) == [
         "labelled 1", "labelled 0", "unlabelled", f"support vectors ({len(model.support_)})",
     ]  # fmt: skip

@@ -16,6 +16,7 @@ from fewlabels.cli import app
 from fewlabels.data.labels.blanks import MISSING
 from fewlabels.labelling.session import Session
 from fewlabels.tables.given import make_source
+from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
 
 BLANKS = [*MISSING, " ", " NA ", "+nan", "nAn"]
@@ -29,7 +30,7 @@ ALIKE = [
 def read(path, n):
     """Labels by row as a fit reads them from the answers next to a table."""
     labels = read_training(
-        make_source(path, labels=f"{path}.labels"), target="label", merge_case=False
+        make_source(path, labels=f"{path}.labels"), ColumnOptions(target="label", merge_case=False)
     ).labels
     names = np.array([*labels.names, ""], dtype=object)[labels.index]
     assert len(names) == n
@@ -105,7 +106,8 @@ def test_labels_of_the_column_are_those_that_a_fit_reads(tmp_path):
     with closing(Session(tmp_path / "t.csv", classes=["spam"], kernel="linear")) as session:
         assert session.classes == ["spam", "1.0", "True", "ham"]
         assert session.labels == {0: "ham", 3: "1.0", 4: "1.0", 5: "ham", 8: "True"}
-        expected = read_training(make_source(tmp_path / "t.csv"), target="label").labels
+        source, options = make_source(tmp_path / "t.csv"), ColumnOptions(target="label")
+        expected = read_training(source, options).labels
     named = np.array([*expected.names, ""], dtype=object)[expected.index]
     assert {row: name for row, name in enumerate(named) if name} == session.labels
 

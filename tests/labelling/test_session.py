@@ -22,6 +22,7 @@ from fewlabels.labelling.session import Session
 from fewlabels.querying import Central, Random, Strategy, Uncertain
 from fewlabels.tables.answers.file import read_answers
 from fewlabels.tables.answers.row_keys import cells_as_text
+from fewlabels.tables.reading.options import ColumnOptions
 
 from .conftest import Person
 
@@ -92,7 +93,9 @@ def test_texts_are_drawn_at_random_first(tmp_path):
         [f"word{k}" for k in range(200)] + ["ball"] * 40, (60, 30)
     )
     frame = pd.DataFrame({"text": [" ".join(row) for row in words]})
-    session = Session(frame, labels=tmp_path / "x.labels", classes=["a", "b"], text=["text"])
+    columns = ColumnOptions(text=["text"])
+    labels = tmp_path / "x.labels"
+    session = Session(frame, labels=labels, classes=["a", "b"], columns=columns)
     try:
         assert session.learner.kernel == "linear"
         truth = np.where(np.sum(words == "ball", axis=1) > 4, "a", "b")
@@ -496,7 +499,9 @@ def test_a_table_of_pictures(tmp_path):
 
 def test_a_fit_is_told_what_the_session_was(table, tmp_path):
     session = Session(
-        table[0], drop=["town"], reading={"sep": ",", "header": True, "decimal": None}
+        table[0],
+        columns=ColumnOptions(drop=["town"]),
+        reading={"sep": ",", "header": True, "decimal": None},
     )
     assert make_fit_arguments(session, "m") == [
         "fit", str(table[0]), "--labels", f"{table[0]}.labels", "-o", "m", "--sep", ",",

@@ -32,7 +32,7 @@ from fewlabels.model_selection import (
 from fewlabels.model_selection.one_class import tuning as tuning_one_class
 from fewlabels.model_selection.positive_unlabelled import tuning as tuning_pu
 from fewlabels.model_selection.semi_supervised import tuning as tuning_s3vm
-from fewlabels.model_selection.tune import tune_within
+from fewlabels.model_selection.tune import SearchTime, tune_within
 from fewlabels.model_selection.tuning import search as tuning_search
 from fewlabels.rows import neighbors as tuning_neighbors
 
@@ -266,9 +266,9 @@ def test_a_budget_keeps_what_was_finished(pu_data, monkeypatch):
 
 def test_time_is_left_for_the_fits_that_have_to_come(semi_data):
     X, y, _ = semi_data
-    asked = dict(time_budget=6000, contaminated=True, random_state=0, progress=False)
-    whole = tune_within(S3VM(), X, y, **asked, total_seconds=6000.0).tuning_
-    short = tune_within(S3VM(), X, y, **asked, total_seconds=1e-3).tuning_
+    asked = dict(contaminated=True, random_state=0, progress=False)
+    whole = tune_within(S3VM(), X, y, SearchTime(6000, total=6000.0), **asked).tuning_
+    short = tune_within(S3VM(), X, y, SearchTime(6000, total=1e-3), **asked).tuning_
     assert not whole.stopped and short.stopped == "time budget"
     assert short.fits < whole.fits
 

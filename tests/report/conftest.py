@@ -14,6 +14,7 @@ from fewlabels.pipeline.training.figures import collect_figures, count_labels
 from fewlabels.report import collect
 from fewlabels.tables.encoding.fit import fit_encoder
 from fewlabels.tables.models.files import describe_model
+from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
 from fewlabels.tasks import estimator_class, task_of
 
@@ -49,7 +50,7 @@ def fitted(tmp_path_factory):
             table.to_csv(path, index=False)
         else:
             np.savez(path, **table)
-        file = read_training(path, target=target)
+        file = read_training(path, ColumnOptions(target=target))
         options = FitOptions(method=method, normal=normal)
         choice = choose_method(file.labels, options)
         roles = steps_of(task_of(choice.method)).roles(file, choice.method, options)

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabels import S3VM
 from fewlabels.kernels import RBF
+from fewlabels.semi_supervised.class_path import PathOptions
 from fewlabels.semi_supervised.problem import SemiSupervised
 from fewlabels.semi_supervised.stream import S3VMStream
 
@@ -168,7 +169,7 @@ def test_memory_of_rows_that_have_gone_is_freed(rng):
     X, y, _ = clouds(rng, n=400)
     label = np.where(np.isnan(y), 0.0, 2 * y - 1)
     stream = S3VMStream(
-        RBF(0.3), [SemiSupervised(10.0, 5.0, True)], "keep", X[:60], label[:60], None
+        RBF(0.3), [SemiSupervised(10.0, 5.0, True)], PathOptions("keep"), X[:60], label[:60]
     )
     for i in range(60, 400, 2):
         stream.add(X[i : i + 2], label[i : i + 2])

@@ -18,6 +18,7 @@ from fewlabels.tables.columns.target import (
     choose_positive_rows,
 )
 from fewlabels.tables.given import make_source
+from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
 
 N, LABELS = 600, 24
@@ -171,7 +172,8 @@ def test_every_command_leaves_them_out(rng):
 @pytest.mark.parametrize("asked", ["categorical", "text"])
 def test_a_kind_keeps_no_column(asked, rng):
     """To say what a column holds is not to say that it is known in time."""
-    file = read_training(make_source(late_table(rng)), target="class", **{asked: ["reviewer"]})
+    options = ColumnOptions(target="class", **{asked: ["reviewer"]})
+    file = read_training(make_source(late_table(rng)), options)
     assert blamed(file.choose(choose_class_rows(file.labels)).notes)
 
 
@@ -181,7 +183,8 @@ def test_dates(rng):
     frame["closed"] = np.where(frame["class"] != "", day.strftime("%Y-%m-%d"), "")
 
     def used(**options):
-        file = read_training(make_source(frame), target="class", dates=["closed"], **options)
+        columns = ColumnOptions(target="class", dates=["closed"], **options)
+        file = read_training(make_source(frame), columns)
         return [c.name for c in file.choose(choose_class_rows(file.labels)).schema.columns]
 
     assert used() == ["a", "b", "c"]
@@ -195,14 +198,14 @@ def test_rows_of_one_class(rng):
     """Only labelled normal rows are learned from, and the reviewer is known for these alone."""
     frame = late_table(rng, "anomalies")
     frame["reviewer"] = np.where(frame["class"] == "good", frame["reviewer"], "")
-    file = read_training(make_source(frame), target="class")
+    file = read_training(make_source(frame), ColumnOptions(target="class"))
     assert blamed(file.choose(choose_normal_rows(file.labels, "good")).notes)
 
 
 def test_a_value_that_marks_unlabelled_rows(rng):
     frame = late_table(rng, "positives")
     frame["class"] = frame["class"].replace("", "unknown")
-    file = read_training(make_source(frame), target="class")
+    file = read_training(make_source(frame), ColumnOptions(target="class"))
     assert blamed(file.choose(choose_positive_rows(file.labels, "bad")).notes)
 
 
@@ -212,7 +215,7 @@ def test_a_matrix_reports_them(rng, tmp_path):
     X = np.c_[rng.normal(size=(N, 2)), np.where(known, rng.gamma(3, 9, N), 0.0)]
     assert list(find_matrix_leaks(X, labels)) == [2]
     np.savez(tmp_path / "m.npz", X=X, y=labels.astype(float))
-    file = read_training(tmp_path / "m.npz", target="y", unlabeled="-1")
+    file = read_training(tmp_path / "m.npz", ColumnOptions(target="y", unlabeled="-1"))
     (note,) = (n for n in file.choose(choose_class_rows(file.labels)).notes if WHY in n)
     assert note.startswith("column 2 of the matrix")
 

@@ -14,6 +14,7 @@ from fewlabels.tables.columns.notation import find_notations
 from fewlabels.tables.columns.profile import decide_columns, is_identifier_name
 from fewlabels.tables.columns.target import choose_all_rows, choose_normal_rows
 from fewlabels.tables.encoding.fit import fit_encoder
+from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training, select_encoder_rows
 
 N = 60
@@ -245,7 +246,8 @@ def test_ranges_are_shown_without_exponents(tmp_path):
 
 
 def test_kept_dates_are_numbers_of_days(table):
-    found = read_training(table, keep=["when", "shop_id"]).choose(choose_all_rows(N))
+    options = ColumnOptions(keep=["when", "shop_id"])
+    found = read_training(table, options).choose(choose_all_rows(N))
     assert found.schema.names("date") == ["when"]
     assert found.schema.names("number") == ["width", "gap", "shop_id"]
     np.testing.assert_array_equal(np.diff(found.rows["when"]), 1.0)
@@ -254,7 +256,8 @@ def test_kept_dates_are_numbers_of_days(table):
 
 
 def test_gaps_are_filled_and_marked(table):
-    found = read_training(table, drop=["state", "shop_id"]).choose(choose_all_rows(N))
+    options = ColumnOptions(drop=["state", "shop_id"])
+    found = read_training(table, options).choose(choose_all_rows(N))
     encoder, X, _ = fit_encoder(found.schema, found.rows, table)
     missing = found.rows["gap"].isna().to_numpy()
     assert X.shape == (N, 3)
@@ -282,7 +285,7 @@ def test_matrices_with_gaps(tmp_path, missing, rows):
 
 
 def test_rows_of_other_classes(table):
-    file = read_training(table, target="state")
+    file = read_training(table, ColumnOptions(target="state"))
     roles = choose_normal_rows(file.labels, "ok")
     found = file.choose(roles)
     assert found.numbers.tolist() == list(range(1, 51))

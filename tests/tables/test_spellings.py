@@ -11,6 +11,7 @@ from fewlabels._util.messages import UserError, suggest
 from fewlabels.tables.columns.features import find_spellings, respell
 from fewlabels.tables.columns.schema import Schema
 from fewlabels.tables.columns.target import choose_all_rows
+from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
 
 
@@ -44,7 +45,7 @@ def test_categories_in_several_spellings_are_one(frame, tmp_path):
     assert found.rows["country"].tolist() == frame["clean"].tolist()
     again = Schema.from_dict(json.loads(json.dumps(found.schema.to_dict())))
     assert again == found.schema
-    apart = read_training(path, merge_case=False).choose(choose_all_rows(90))
+    apart = read_training(path, ColumnOptions(merge_case=False)).choose(choose_all_rows(90))
     assert apart.rows["country"].nunique() > 3
     assert not any("differ only in case" in note for note in apart.notes)
 
@@ -75,9 +76,9 @@ def test_a_name_that_is_nearly_right(frame, tmp_path):
     for asked, known in {**pairs, "stauts": "status"}.items():
         said = rf"no column '{asked}' \(is '{known}' meant\?\); it has"
         with pytest.raises(UserError, match=said):
-            read_training(path, target=asked)
+            read_training(path, ColumnOptions(target=asked))
     with pytest.raises(UserError, match=r"no column 'zzz'; it has"):
-        read_training(path, drop=["zzz"])
+        read_training(path, ColumnOptions(drop=["zzz"]))
     pd.DataFrame({"a": [1.0], "Bold": [2.0]}).to_parquet(tmp_path / "d.parquet")
     with pytest.raises(UserError, match=r"'bold' \(is 'Bold' meant\?\)"):
         with stored_rows(tmp_path / "d.parquet", columns=["bold"]):

@@ -14,6 +14,7 @@ from fewlabels.tables.columns.target import choose_all_rows
 from fewlabels.tables.encoding.fit import fit_encoder, text_columns, text_encoders, weigh_texts
 from fewlabels.tables.encoding.texts import CHARACTERS, WORDS, TextEncoder, choose_unit
 from fewlabels.tables.given import make_source
+from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
 
 RNG = np.random.default_rng(0)
@@ -89,7 +90,7 @@ def _table(n=60):
 
 
 def _encoded(frame, **options):
-    file = read_training(make_source(frame), **options)
+    file = read_training(make_source(frame), ColumnOptions(**options))
     found = file.choose(choose_all_rows(file.n_rows))
     return found, *fit_encoder(found.schema, found.rows, "d")
 
@@ -134,15 +135,15 @@ def test_what_is_asked_of_columns():
     numbers = frame.assign(code=[f"{k % 7}" for k in range(len(frame))])
     assert "code" in _encoded(numbers, text=["code"])[3].names("text")
     with pytest.raises(UserError, match=r"drop and text both name the column 'name'"):
-        read_training(make_source(names), drop=["name"], text=["name"])
+        read_training(make_source(names), ColumnOptions(drop=["name"], text=["name"]))
     with pytest.raises(UserError, match=r"text and target both name the column 'town'"):
-        read_training(make_source(names), text=["town"], target="town")
+        read_training(make_source(names), ColumnOptions(text=["town"], target="town"))
     with pytest.raises(UserError, match="has no column 'nam'"):
-        read_training(make_source(names), text=["nam"])
+        read_training(make_source(names), ColumnOptions(text=["nam"]))
     with pytest.raises(UserError, match="Column 'name' of the data frame is blank"):
         _encoded(names.assign(name=""), text=["name"])
     with pytest.raises(UserError, match="text, dates, groups and categorical need column names"):
-        read_training(make_source(np.zeros((3, 2))), text=["x"])
+        read_training(make_source(np.zeros((3, 2))), ColumnOptions(text=["x"]))
 
 
 def test_schemas_of_texts_travel():

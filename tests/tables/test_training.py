@@ -14,12 +14,13 @@ from fewlabels.tables.columns.target import (
     choose_positive_rows,
 )
 from fewlabels.tables.encoding.fit import fit_encoder
+from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
 
 
 def _normal_rows(path, normal=None, missing="refuse", **options):
     """What a machine of one class learns from."""
-    file = read_training(path, **options)
+    file = read_training(path, ColumnOptions(**options))
     if file.labels is None:
         return file.choose(choose_all_rows(file.n_rows), missing)
     return file.choose(choose_normal_rows(file.labels, normal), missing)
@@ -112,7 +113,7 @@ def test_drop_categorical_and_row_counters(tmp_path):
     assert _normal_rows(path, keep=["id"]).schema.names() == ["id", "a", "b"]
     assert _normal_rows(path, drop=["id"]).schema.names() == ["a", "b"]
     with pytest.raises(UserError, match="no column 'x'; it has 'id', 'a', 'b'"):
-        read_training(path, drop=["x"])
+        read_training(path, ColumnOptions(drop=["x"]))
 
 
 def test_nameless_column(tmp_path):
@@ -134,13 +135,13 @@ def test_npz_target(tmp_path, labels):
     np.testing.assert_array_equal(found.rows, [[0, 1], [4, 5]])
     assert "not used" in _normal_rows(path).notes[0]
     with pytest.raises(UserError, match="no target 'z'"):
-        read_training(path, target="z")
+        read_training(path, ColumnOptions(target="z"))
 
 
 def test_labels_stay_with_their_rows(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,t\n1,x\n,x\n3,\n4,x\n,\n6,\n")
-    file = read_training(path, target="t")
+    file = read_training(path, ColumnOptions(target="t"))
     roles = choose_positive_rows(file.labels)
     with pytest.raises(UserError, match="2 values in 1 column"):
         file.choose(roles, "refuse")
@@ -156,6 +157,6 @@ def test_labels_stay_with_their_rows(tmp_path):
 def test_missing_numbers_may_leave_one_kind_of_rows(tmp_path, text, what):
     path = tmp_path / "t.csv"
     path.write_text("a,t\n" + text)
-    file = read_training(path, target="t")
+    file = read_training(path, ColumnOptions(target="t"))
     with pytest.raises(UserError, match=f"No row .* missing numbers is {what}; fill in the"):
         file.choose(choose_positive_rows(file.labels), missing="skip")

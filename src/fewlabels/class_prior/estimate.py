@@ -1,5 +1,6 @@
 """The class prior with an interval, in one call."""
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -68,6 +69,19 @@ class PriorEstimate(NamedTuple):
     replicates: FloatArray
 
 
+@dataclass(frozen=True)
+class PriorOptions:
+    """Options of :func:`estimate_prior`."""
+
+    method: str | PriorEstimator[Any] = "auto"
+    confidence: float = 0.9
+    n_bootstrap: int | None = None
+    convention: str = "unlabeled"
+    pos_label: object = None
+    random_state: RandomStateLike = 0
+    n_jobs: int | None = None
+
+
 def estimate_prior(
     X: MatrixLike,
     y: VectorLike,
@@ -134,32 +148,18 @@ def estimate_prior(
     >>> bool(abs(estimate.prior - 0.3) < 0.1 and estimate.low < estimate.prior < estimate.high)
     True
     """
-    return estimate_within(
-        ENDLESS,
-        X,
-        y,
-        method,
-        confidence=confidence,
-        n_bootstrap=n_bootstrap,
-        convention=convention,
-        pos_label=pos_label,
-        random_state=random_state,
-        n_jobs=n_jobs,
+    options = PriorOptions(
+        method, confidence, n_bootstrap, convention, pos_label, random_state, n_jobs
     )
+    return estimate_within(ENDLESS, X, y, options)
 
 
 def estimate_within(
     deadline: Deadline,
     X: MatrixLike,
     y: VectorLike,
-    method: str | PriorEstimator[Any] = "auto",
+    options: PriorOptions = PriorOptions(),
     *,
-    confidence: float = 0.9,
-    n_bootstrap: int | None = None,
-    convention: str = "unlabeled",
-    pos_label: object = None,
-    random_state: RandomStateLike = 0,
-    n_jobs: int | None = None,
     factor: FloatArray | None = None,
     is_weighted: bool = False,
 ) -> PriorEstimate:
@@ -168,6 +168,11 @@ def estimate_within(
     ``factor`` has weights of the positive rows, for "auto" only. ``is_weighted``: whether rows
     repeat as often as they count, so that they are no copies.
     """
+    confidence, convention, n_bootstrap = (
+        options.confidence,
+        options.convention,
+        options.n_bootstrap,
+    )
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence!r} is not a share; pass a number in (0, 1).")
     if convention not in ("unlabeled", "pooled"):
@@ -179,7 +184,7 @@ def estimate_within(
         isinstance(n_bootstrap, int | Integral) and n_bootstrap >= 2
     ):
         raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2 or None.")
-    name, estimator = _make_estimator(method, pos_label, random_state, n_jobs)
+    name, estimator = _make_estimator(options)
     state, sizes, rng = _fit_in_time(estimator, X, y, deadline, (factor, is_weighted))
     n_bootstrap = n_bootstrap or estimator._n_bootstrap
     replicates = estimator._replicate(state, sizes, rng, n_bootstrap)
@@ -219,12 +224,8 @@ def _fit_in_time(
     return estimator._fit_state(X, y, *weighting)
 
 
-def _make_estimator(
-    method: str | PriorEstimator[Any],
-    pos_label: object,
-    random_state: RandomStateLike,
-    n_jobs: int | None,
-) -> tuple[str, PriorEstimator[Any]]:
+def _make_estimator(options: PriorOptions) -> tuple[str, PriorEstimator[Any]]:
+    method = options.method
     if isinstance(method, PriorEstimator):
         return type(method).__name__, method
     name = _AUTO if method == "auto" else method
@@ -233,9 +234,9 @@ def _make_estimator(
             f"method={method!r} is not known; pass 'auto', one of {', '.join(METHODS)}, "
             "or an estimator of fewlabels.class_prior."
         )
-    estimator = METHODS[name](pos_label=pos_label, random_state=random_state)
+    estimator = METHODS[name](pos_label=options.pos_label, random_state=options.random_state)
     if "n_jobs" in estimator.get_params():
-        estimator.set_params(n_jobs=n_jobs)
+        estimator.set_params(n_jobs=options.n_jobs)
     return name, estimator
 
 

@@ -1,6 +1,6 @@
 """The class prior of a positive-unlabelled problem: given and checked, or estimated."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from .._util.messages import Message, ref
 from .._util.warn import warn
 from ..kernels import Kernel
 from ..rows.row_order import value_order
-from .estimate import PriorEstimate, estimate_within
+from .estimate import PriorEstimate, PriorOptions, estimate_within
 from .uncertainty import N_QUANTILES, is_determined, summarise_replicates
 
 # An interval of the prior wider than this is worth a warning.
@@ -110,7 +110,8 @@ def estimate_prior_of_rows(
     X: RowMatrix, positive: BoolArray, seed: int, n_jobs: int | None
 ) -> Prior:
     """Return the Prior estimated from rows as they are."""
-    found = estimate_within(ENDLESS, X, positive, random_state=seed, n_jobs=n_jobs)
+    options = PriorOptions(random_state=seed, n_jobs=n_jobs)
+    found = estimate_within(ENDLESS, X, positive, options)
     return _make_prior(found, int(np.sum(~positive)))
 
 
@@ -168,12 +169,19 @@ def _estimate_from_data(
     rows = value_order(X, positive, weight)
     X = sp.csr_array(X) if sp.issparse(X) else X
     is_weighted = data.kernel.is_matrix or bool((weight != 1.0).any())
-    options: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "is_weighted": is_weighted}
+    factor = None
     if data.factor is not None:
-        factor = np.ones(X.shape[0])
-        factor[data.positive] = data.factor
-        options["factor"] = factor[rows][positive[rows]]
-    return estimate_within(deadline, X[rows], positive[rows], **options)
+        factors = np.ones(X.shape[0])
+        factors[data.positive] = data.factor
+        factor = factors[rows][positive[rows]]
+    return estimate_within(
+        deadline,
+        X[rows],
+        positive[rows],
+        options=PriorOptions(random_state=seed, n_jobs=n_jobs),
+        factor=factor,
+        is_weighted=is_weighted,
+    )
 
 
 def _sum_rows(X: FloatArray, columns: IntArray) -> FloatArray:

@@ -15,7 +15,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from ..rows.row_order import value_order
-from .estimate import estimate_within, make_interval
+from .estimate import PriorOptions, estimate_within, make_interval
 from .labelled_rows import measure_separation
 from .uncertainty import is_determined
 
@@ -91,7 +91,7 @@ def estimate_from_frequent_class(
     frequent = int(np.argmax(counts))
     kept = np.flatnonzero((place < 0) | (place == frequent))
     is_labelled = (place[kept] == frequent).astype(int)
-    found = estimate_within(deadline, X[kept], is_labelled, random_state=seed)
+    found = estimate_within(deadline, X[kept], is_labelled, PriorOptions(random_state=seed))
     if not is_determined((found.low, found.high)) or counts[frequent] <= found.high * counts.sum():
         return None
     replicates = _both_shares(found.replicates, frequent)

@@ -9,6 +9,7 @@ from .._util.messages import UserError, plural, quoted
 from .._util.option import OUTPUT, PARAMETERS
 from ..labelling import Kernel
 from ..labelling.asking import DEFAULT, Ask, describe_ask_option
+from ..tables.reading.options import ColumnOptions
 from .options import (
     READING,
     OptionGroup,
@@ -111,14 +112,14 @@ def label(
         raise UserError(
             f"--url '{url}' is not an address; write it like https://labels.example.org."
         )
-    options = columns | given_values(querying_options)
     session = Session(
         data,
         target,
         [] if classes is None else classes.split(","),
         labels,
+        columns=ColumnOptions(**columns),
         reading=reading,
-        **options,
+        **given_values(querying_options),
     )
     if export is not None:
         _write_table(session, export, quiet)

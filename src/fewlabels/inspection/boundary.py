@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -17,13 +17,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+class DecisionGrid(NamedTuple):
+    """Decisions at the points of a grid, whose coordinates are ``first`` and ``second``."""
+
+    first: FloatArray
+    second: FloatArray
+    decision: FloatArray
+
+
 class BoundaryDisplay(Display):
     """Decision function over the plane, with the rows and the support vectors.
 
-    Made by :meth:`from_estimator`. ``decision`` belongs to the points ``first`` and ``second`` of
-    a grid; ``X`` are the training rows, ``kinds`` the names of kinds of rows with masks,
-    ``support`` the support vectors' indices, ``margin`` is where the margin's lines lie (or None),
-    ``title`` the picture's and ``names`` the columns'.
+    Made by :meth:`from_estimator`. ``grid`` has the decisions at points of the plane, ``X`` are
+    the training rows, ``kinds`` the names of kinds of rows with masks, ``support`` the support
+    vectors' indices, ``margin`` is where the margin's lines lie (or None), ``title`` the
+    picture's and ``names`` the columns'.
 
     Examples
     --------
@@ -40,9 +48,7 @@ class BoundaryDisplay(Display):
 
     def __init__(
         self,
-        first: FloatArray,
-        second: FloatArray,
-        decision: FloatArray,
+        grid: DecisionGrid,
         X: FloatArray,
         kinds: list[tuple[str, BoolArray]],
         support: IntArray,
@@ -50,7 +56,7 @@ class BoundaryDisplay(Display):
         title: str,
         names: tuple[str, ...] = ("", ""),
     ) -> None:
-        self.first, self.second, self.decision = first, second, decision
+        self.grid = grid
         self.X, self.kinds, self.support = X, kinds, support
         self.margin, self.title, self.names = margin, title, names
 
@@ -109,9 +115,7 @@ class BoundaryDisplay(Display):
             )
         names = ("", "") if columns is None else tuple(str(name) for name in columns)
         return cls(
-            first,
-            second,
-            decision,
+            DecisionGrid(first, second, decision),
             rows,
             _masks_of_kinds(model, y, len(rows)),
             np.asarray(model.support_),
@@ -121,8 +125,8 @@ class BoundaryDisplay(Display):
         ).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
-        grid = self.first, self.second, self.decision
-        size = float(np.abs(self.decision).max()) or 1.0
+        grid = self.grid
+        size = float(np.abs(grid.decision).max()) or 1.0
         ax.contourf(*grid, levels=np.linspace(-size, size, 25), cmap="RdBu", alpha=0.5)
         ax.contour(*grid, levels=[0.0], colors="black", linewidths=1.6)
         if self.margin is not None and size > self.margin:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..tables.reading.options import ColumnOptions
 from .server import PageServer
 from .session import TARGET, Session
 
@@ -77,8 +78,8 @@ def label(
         The file of answers; by default the name of the data with ".labels" behind it, and
         "frame.labels" for a data frame. One that exists is gone on with.
     **options
-        ``ask``, ``kernel``, ``drop``, ``keep``, ``text`` and ``categorical`` of
-        :class:`fewlabels.labelling.Session`.
+        ``ask`` and ``kernel`` of :class:`fewlabels.labelling.Session`, and ``drop``, ``keep``,
+        ``text`` and ``categorical`` of :func:`fewlabels.fit_table`.
 
     Returns
     -------
@@ -87,7 +88,9 @@ def label(
     """
     if labels is None and hasattr(data, "columns"):
         labels = "frame.labels"
-    session = Session(data, target, classes, labels, **options)
+    columns = {name: value for name, value in options.items() if name not in ("ask", "kernel")}
+    settings = {name: value for name, value in options.items() if name not in columns}
+    session = Session(data, target, classes, labels, columns=ColumnOptions(**columns), **settings)
     try:
         return Labelling(session, getattr(data, "index", None))
     except BaseException:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..tables.columns.target import choose_all_rows, count_labels
 from ..tables.encoding.fit import feature_names, fit_encoder
 from ..tables.formats.registry import tables, usual_extensions
 from ..tables.names import check_class_names
+from ..tables.reading.options import DEFAULT_COLUMN_OPTIONS, ColumnOptions
 from ..tables.reading.read import read_table
 from ..tables.reading.training import read_training
 from ..tables.sources import InMemory, Source
@@ -51,11 +53,7 @@ class SessionRows:
         source: Source | InMemory,
         target: str,
         seed: str,
-        *,
-        drop: Sequence[str] = (),
-        keep: Sequence[str] = (),
-        text: Sequence[str] = (),
-        categorical: Sequence[str] = (),
+        columns: ColumnOptions = DEFAULT_COLUMN_OPTIONS,
     ) -> None:
         if not source.format.is_table:
             raise UserError(
@@ -76,14 +74,8 @@ class SessionRows:
         self.fingerprint = fingerprint(self.keys)
         pictures = [] if sidecar_names else self._find_picture_columns()
         try:
-            file = read_training(
-                source,
-                target=target if has_target else None,
-                drop=drop,
-                keep=keep,
-                text=text,
-                categorical=categorical,
-            )
+            columns = replace(columns, target=target if has_target else None)
+            file = read_training(source, columns)
             chosen = file.choose(choose_all_rows(file.n_rows), known=_label_codes(self.given))
         except UserError as error:
             if pictures:

@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from ..tables.answers.file import KINDS, AnswerEntry, AnswerFile, find_undoable_
 from ..tables.given import make_source
 from ..tables.names import cell_text, check_class_names
 from ..tables.paths import resolve_path
+from ..tables.reading.options import DEFAULT_COLUMN_OPTIONS, ColumnOptions
 from ..tables.sources import InMemory, Source
 from .asking import DEFAULT, QUERY_OPTIONS
 from .learner import UNKNOWN, Learner, Work, warm_up
@@ -61,8 +62,8 @@ class Session:
         Which rows come next, a name in ``fewlabels.labelling.asking.QUERY_OPTIONS``.
     kernel : {"trees", "linear", "rbf"}, default=None
         Kernel of the model; by default linear where there are texts, else trees.
-    drop, keep, text, categorical : sequence of str
-        Columns, as in :func:`fewlabels.fit_table`.
+    columns : ColumnOptions
+        The columns to drop and to keep, and those that are texts or categories.
     reading : dict, default=None
         How a file of text is read, as in :func:`fewlabels.fit_table`.
     """
@@ -76,18 +77,16 @@ class Session:
         *,
         ask: str = DEFAULT,
         kernel: str | None = None,
-        drop: Sequence[str] = (),
-        keep: Sequence[str] = (),
-        text: Sequence[str] = (),
-        categorical: Sequence[str] = (),
+        columns: ColumnOptions = DEFAULT_COLUMN_OPTIONS,
         reading: dict[str, Any] | None = None,
     ) -> None:
         if ask not in QUERY_OPTIONS:
             raise UserError(f"Unknown {ref('ask', text=ask)}; choose {', '.join(QUERY_OPTIONS)}.")
-        columns = {"drop": drop, "keep": keep, "text": text, "categorical": categorical}
         # Options that a fit to the answers needs, too.
         self.options = {k: v for k, v in (reading or {}).items() if v is not None}
-        self.options |= {name: list(value) for name, value in columns.items() if value}
+        for name in ("drop", "keep", "text", "categorical"):
+            if getattr(columns, name):
+                self.options[name] = list(getattr(columns, name))
         source = make_source(data, **(reading or {}))
         path = Path(labels) if labels is not None else default_file(source)
         check_folder(path)
@@ -103,7 +102,7 @@ class Session:
             self.target = self.file.about["target"]
             if target is not None and target != self.target:
                 self._change_target(path, target, about)
-            self.rows = SessionRows(source, self.target, self.file.about["seed"], **columns)
+            self.rows = SessionRows(source, self.target, self.file.about["seed"], columns)
             self.lock = threading.Condition(lock_of(self))  # a fork waits for it, too
             self.notes, self.trouble = list(self.rows.notes), ""
             self._row_of_key = {key: row for row, key in enumerate(self.rows.keys)}

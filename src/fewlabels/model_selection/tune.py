@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -119,26 +119,33 @@ def tune(
     return _tune_estimator(estimator, X, y, search, contaminated, sample_weight)
 
 
+class SearchTime(NamedTuple):
+    """Seconds of a search.
+
+    A search takes at most ``budget``, and leaves time for the fit and the probabilities in a
+    ``total`` of so many. A fit of all rows is ``expected`` to take so many.
+    """
+
+    budget: float
+    total: float | None
+    expected: float = 0.0
+
+
 def tune_within(
     estimator: KernelEstimator | Pipeline,
     X: MatrixLike,
     y: VectorLike | None,
+    seconds: SearchTime,
     *,
-    time_budget: float,
     contaminated: bool,
     random_state: RandomStateLike,
     progress: bool,
-    total_seconds: float | None,
-    expected: float = 0.0,
     groups: VectorLike | None = None,
 ) -> KernelEstimator | Pipeline:
-    """Tune, leaving time for the fit and the probabilities, in a total of so many seconds.
-
-    A fit of all rows is ``expected`` to take so many.
-    """
-    search = Search(time_budget, progress, random_state)
-    search.expected, search.groups = expected, groups
-    search.total_seconds = total_seconds
+    """Tune, leaving time for the fit and the probabilities."""
+    search = Search(seconds.budget, progress, random_state)
+    search.expected, search.groups = seconds.expected, groups
+    search.total_seconds = seconds.total
     search.fits_to_come = estimator.task.fits_to_come
     return _tune_estimator(estimator, X, y, search, contaminated, None)
 

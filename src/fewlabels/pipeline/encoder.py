@@ -25,10 +25,11 @@ from ..tables.columns.target import choose_all_rows
 from ..tables.encoding.fit import feature_names
 from ..tables.given import make_source
 from ..tables.reading.chunks import iterate_chunks
+from ..tables.reading.options import ColumnOptions
 from ..tables.reading.training import read_training
 from ..tables.sources import InMemory
 from .observer import Observer
-from .training.encoding import encode
+from .training.encoding import EncodingOptions, encode
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -218,28 +219,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"text_weight={weight!r} must be 'auto' or a number greater than 0.")
         with _as_value_error():
             source = _source(X)
-            file = read_training(
-                source,
+            columns = ColumnOptions(
                 text=as_names(self.text),
                 drop=as_names(self.drop),
                 keep=as_names(self.keep),
                 categorical=as_names(self.categorical),
             )
+            file = read_training(source, columns)
             known = None if y is None else _codes(y, file.n_rows)
             labels = known
             if known is not None and len(np.unique(known[known >= 0])) == 1:
                 labels = (known >= 0).astype(int)
             rare = y is None if self.weigh_rare == "auto" else bool(self.weigh_rare)
-            encoded = encode(
-                file,
-                choose_all_rows(file.n_rows),
+            options = EncodingOptions(
                 self.missing,
                 self.scale,
-                y=labels,
-                known=known,
+                text_weight=None if weight == "auto" else float(weight),
                 weigh_rare=rare,
-                weight=None if weight == "auto" else float(weight),
             )
+            rows = choose_all_rows(file.n_rows)
+            encoded = encode(file, rows, options, y=labels, known=known)
         found, weighing = encoded.found, encoded.weighing
         schema = dataclasses.replace(encoded.schema, empty_rows="")  # every row is transformed
         self.text_weight_ = 1.0 if weight == "auto" else float(weight)

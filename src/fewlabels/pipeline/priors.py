@@ -22,7 +22,7 @@ from .observer import Observer, capture_warnings
 from .options.fit import ENCODING
 from .tasks import finite, positive_unlabelled
 from .training.choice import parse_options
-from .training.encoding import encode
+from .training.encoding import EncodingOptions, encode
 
 _CONFIDENCE = Option("Confidence level.", range=Range("between 0 and 1", lambda one: 0 < one < 1))
 # Options of a fit that say which rows a prior is estimated from.
@@ -74,12 +74,14 @@ def prior(
         )
     started = time.perf_counter()
     data = make_source(data, **asked.reading)
-    file = read_training(data, **asked.columns)
+    file = read_training(data, asked.columns)
     labels = file.labels
     assert labels is not None  # there is a target
     _check_classes(labels)
     roles = positive_unlabelled.roles(file, "pusvm", asked)
-    _, found, _, X, _, _, text_notes = encode(file, roles, asked.missing, asked.scale)
+    _, found, _, X, _, _, text_notes = encode(
+        file, roles, EncodingOptions(asked.missing, asked.scale)
+    )
     y = found.y
     assert y is not None  # the task takes labels
     # As a fit gives them to the estimator, so that both find the same prior.

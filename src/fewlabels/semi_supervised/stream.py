@@ -34,10 +34,9 @@ class _StreamState(NamedTuple):
 class S3VMStream(PlainState):
     """Rows, labels and weights of an S3VM, and the paths of its functions, which follow them.
 
-    ``machines`` are the ``SemiSupervised`` of each; ``names`` are what messages call the classes,
-    where there are several. ``shift``, of shape (d,) or None, is taken from all rows before the
-    kernel sees them; ``cache_size`` is in bytes, for all paths together, and operations stop at
-    the ``deadline``.
+    ``class_objectives`` are those of the functions, whose paths share the ``options``; ``names``
+    are what messages call the classes, where there are several. ``shift``, of shape (d,) or None,
+    is taken from all rows before the kernel sees them. Operations stop at the ``deadline``.
     """
 
     # Set before each operation; paths go by their own tolerance.
@@ -47,20 +46,15 @@ class S3VMStream(PlainState):
         self,
         kernel: Kernel,
         class_objectives: Sequence[SemiSupervised],
-        balance_update: str,
+        options: PathOptions,
         X: RowMatrix,
         label: AnyArray,
         weight: FloatArray | None = None,
         shift: FloatArray | None = None,
-        cache_size: float = 200e6,
-        n_jobs: int = 1,
         names: Sequence[object] | None = None,
-        path_order: str = "block",
     ) -> None:
         self.names = None if names is None else list(names)
-        self.options = PathOptions(
-            balance_update, cache_size / len(class_objectives), n_jobs, path_order
-        )
+        self.options = options
         store = make_labelled_store(X, label, weight)
         paths = tuple(
             ClassPath(self.options, PathState.without_path(class_objective, kernel, view, shift))

@@ -36,6 +36,7 @@ from ..rows.row_store import read_indices
 from ..rows.validation import check_weight, fit_rows
 from . import reading
 from .branching import PROVEN, describe_early_stops
+from .class_path import PathOptions
 from .consolidation import Consolidation, cheap_strategies, read_strategies
 from .problem import SemiSupervised
 from .stream import S3VMStream
@@ -464,15 +465,17 @@ class UpdatableS3VM(TwoClassEstimator):
         stream = S3VMStream(
             self._make_kernel(),
             problems,
-            self.balance_update,
+            PathOptions(
+                self.balance_update,
+                self._cache_bytes / len(problems),
+                resolve_n_jobs(self.n_jobs),
+                self.path_order,
+            ),
             rows.X,
             label,
             rows.weight,
             shift,
-            self._cache_bytes,
-            resolve_n_jobs(self.n_jobs),
             names=self.classes_.tolist() if len(problems) > 1 else None,
-            path_order=self.path_order,
         )
         stream.deadline = self._deadline
         return stream

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping
 from functools import partial
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -115,7 +115,8 @@ def tune_semi_supervised(
         estimator = clone(estimator).set_params(**settings)
     folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
     search.note_duration(search.expected)
-    trial = _Trial(estimator, X, coded, counted, weight, candidates[0], search, folds, groups)
+    rows = _TrialRows(X, coded, counted, weight, groups)
+    trial = _Trial(estimator, rows, candidates[0], search, folds)
     trial.run(candidates)
     # Folds that all candidates have, or else the first, by which some can be compared.
     done = trial.done
@@ -169,21 +170,28 @@ def _kernel_key(candidate: Candidate) -> tuple[str, str]:
     return candidate["kernel"], repr(candidate["gamma"])
 
 
+class _TrialRows(NamedTuple):
+    """All rows: codes of their labels (NaN for none), those that count, weights and groups."""
+
+    X: RowMatrix
+    coded: FloatArray
+    counted: BoolArray
+    weight: FloatArray | None
+    groups: IntArray | None
+
+
 class _Trial:
     """Predictions on folds of the labelled rows; ``right`` is (candidates, folds, rows)."""
 
     def __init__(
         self,
         estimator: S3VM,
-        X: RowMatrix,
-        coded: FloatArray,
-        counted: BoolArray,
-        weight: FloatArray | None,
+        data: _TrialRows,
         first: Candidate,
         search: Search,
         folds: int,
-        groups: IntArray | None,
     ) -> None:
+        X, coded, counted, weight, groups = data
         self.search, self.coded = search, coded
         self.rows = rows = np.flatnonzero(counted)
         own, groups = coded[rows], take_groups(groups, rows)

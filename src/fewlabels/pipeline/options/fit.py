@@ -23,7 +23,7 @@ from ..._util.option import (
     options_of_schema,
     parameter,
 )
-from ...tables.reading.options import ClusterOptions, ReadingOptions
+from ...tables.reading.options import ClusterOptions, ColumnOptions, ReadingOptions
 from ...tasks import METHODS, baselines
 
 # Seconds for a whole fit, the report included.
@@ -443,20 +443,20 @@ class FitOptions(ReadingOptions, ClusterOptions):
         return _given(self, [name for name, one in FIT.items() if one.is_parameter])
 
     @property
-    def columns(self) -> dict[str, Any]:
-        """Return the options of columns, as ``read_training`` takes them."""
-        names = (
-            "target",
-            "unlabeled",
-            "drop",
-            "categorical",
-            "keep",
-            "text",
-            "dates",
-            "merge_case",
-            "groups",
+    def columns(self) -> ColumnOptions:
+        """Return the options of columns."""
+        return ColumnOptions(
+            target=self.target,
+            drop=self.drop,
+            categorical=self.categorical,
+            keep=self.keep,
+            text=self.text,
+            unlabeled=self.unlabeled,
+            merge_case=self.merge_case,
+            dates=self.dates,
+            aside=self.propensity,
+            groups=self.groups,
         )
-        return {**{name: getattr(self, name) for name in names}, "aside": self.propensity}
 
     @property
     def recorded(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ..observer import Observer, capture_warnings
 from ..options.fit import FitOptions
 from ..tasks import Choice, finite
 from .choice import SearchPlan, collect_parameters, with_target_fpr
-from .fitting import FitResult, Run, fit_estimator
+from .fitting import FitData, FitResult, Run, fit_estimator
 from .preparing import PreparedTable
 from .result import Training
 
@@ -216,8 +216,7 @@ def switch_method(
         search = SearchPlan(0.0, "defaults")
         fitted = fit_estimator(
             estimator,
-            prepared.X,
-            prepared.found.y,
+            FitData(prepared.X, prepared.found.y),
             Run(run.observer),
             given=given,
             search=search,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sklearn.base import TransformerMixin
@@ -40,31 +40,43 @@ class EncodedRows(NamedTuple):
     notes: list[str]
 
 
+@dataclass(frozen=True)
+class EncodingOptions:
+    """The way columns are encoded; the first three as in :func:`fewlabels.fit_table`.
+
+    Without a ``text_weight`` held-out labels choose one, if ``by_labels``. Rare categories count
+    less if ``weigh_rare``; None means where there are no labels. ``spare`` columns are for
+    categories of later updates, and ``empty_rows`` says what becomes of rows to score without any
+    value.
+    """
+
+    missing: str
+    scale: str | bool
+    text_weight: float | None = None
+    by_labels: bool = True
+    weigh_rare: bool | None = None
+    spare: int = 0
+    empty_rows: str = "blank"
+
+
 def encode(
     file: TrainingFile,
     roles: RowSelection,
-    missing: str,
-    scale: str | bool,
+    options: EncodingOptions,
     *,
-    weight: float | None = None,
     y: IntArray | None = None,
-    by_labels: bool = True,
-    weigh_rare: bool | None = None,
-    spare: int = 0,
-    empty_rows: str = "blank",
     known: IntArray | None = None,
 ) -> EncodedRows:
     """Choose rows, and encode them, with texts weighed by labels or as the user says.
 
-    Labels are the rows' labels, or ``y``; without any, rare categories count less, unless
-    ``weigh_rare`` says otherwise. ``spare`` columns are for categories of later updates, and
-    ``empty_rows`` says what becomes of rows to score without any value. ``known`` are codes of
-    labels that roles lack. Columns are dropped if held-out labels are predicted better without
-    them.
+    Labels are the rows' labels, or ``y``; ``known`` are codes of labels that roles lack. Columns
+    are dropped if held-out labels are predicted better without them.
     """
+    missing, empty_rows, spare = options.missing, options.empty_rows, options.spare
+    scale, weight = options.scale, options.text_weight
     found = file.choose(roles, missing, empty_rows, known)
     y = found.y if y is None else y
-    rare = y is None if weigh_rare is None else weigh_rare
+    rare = y is None if options.weigh_rare is None else options.weigh_rare
     if scale not in ("auto", True, False):
         raise UserError(f"scale={quoted(scale)} is not valid; pass 'auto', True or False.")
     unit = explain_common_unit(found.schema, found.rows) if scale == "auto" else None
@@ -78,7 +90,7 @@ def encode(
         else []
     )
     encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare, spare)
-    if weight is not None or not by_labels:
+    if weight is not None or not options.by_labels:
         X = X if weight in (None, 1.0) else weigh_texts(encoder, X, weight)
         return EncodedRows(file, found, encoder, X, schema, None, notes)
     asked = file.asked if schema.names("text") else ()

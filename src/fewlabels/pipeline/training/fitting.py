@@ -65,23 +65,32 @@ class FitResult(NamedTuple):
     stopped: bool = False
 
 
+class FitData(NamedTuple):
+    """Rows and labels of a fit.
+
+    Labelled rows may have a ``propensity``, and rows of one of the ``groups`` are held out
+    together.
+    """
+
+    X: FitRows
+    y: FitLabels
+    propensity: FloatArray | None = None
+    groups: IntArray | None = None
+
+
 def fit_estimator(
     estimator: BaseEstimator,
-    X: FitRows,
-    y: FitLabels,
+    data: FitData,
     run: Run,
     *,
     given: Mapping[str, Any],
     search: SearchPlan,
     budget: Budget | None = None,
-    propensity: FloatArray | None = None,
-    groups: IntArray | None = None,
 ) -> FitResult:
     """Search for settings, fit, and calibrate probabilities.
 
     The ``budget`` limits the calibration; after Ctrl-C in the search, what follows hurries.
-    Messages need the parameters ``given`` by the user. Labelled rows may have a ``propensity``,
-    and rows of one of the ``groups`` are held out together.
+    Messages need the parameters ``given`` by the user.
     """
     observer, seed = run.observer, given.get("random_state")
     try:
@@ -91,11 +100,9 @@ def fit_estimator(
                 stack.enter_context(interruptible("no model was written", run.model, hint))
             messages = stack.enter_context(capture_warnings({*CHOSEN, "target_fpr"} - set(given)))
             if search.seconds:
-                estimator, tuning, seconds = _tuned(
-                    estimator, X, y, search, seed, observer, groups
-                )
+                estimator, tuning, seconds = _tune(estimator, data, search, seed, observer)
             else:
-                tuning, seconds = None, _fit(estimator, X, y, observer, propensity)
+                tuning, seconds = None, _fit(estimator, data, observer)
     except ValueError as error:
         # The estimators' messages are sentences for users.
         raise UserError(error) from error
@@ -117,7 +124,7 @@ def fit_estimator(
             budget.expire()
     stopped = any(" stopped early (" in message for message in messages)
     end = budget.calibration(seconds) if budget else Deadline()
-    messages += _calibrate(estimator, X, observer, end, budget, groups)
+    messages += _calibrate(estimator, data, observer, end, budget)
     return FitResult(estimator, tuning, seconds, messages, stopped)
 
 
@@ -126,58 +133,51 @@ def _is_default_rate(estimator: BaseEstimator, given: Mapping[str, Any]) -> bool
     return "target_fpr" not in given and estimator.has_own_threshold
 
 
-def _tuned(
+def _tune(
     estimator: BaseEstimator,
-    X: FitRows,
-    y: FitLabels,
+    data: FitData,
     search: SearchPlan,
     seed: int | None,
     observer: Observer,
-    groups: IntArray | None,
 ) -> tuple[BaseEstimator, TuningResult, float]:
-    from ...model_selection.tune import tune_within  # slow to import
+    from ...model_selection.tune import SearchTime, tune_within  # slow to import
 
     title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
     with observer.progress_bar(title) as bar:
         estimator = tune_within(
             estimator,
-            X,
-            y,
-            time_budget=search.seconds,
+            data.X,
+            data.y,
+            SearchTime(search.seconds, search.total_seconds, search.expected),
             contaminated=search.contaminated,
             random_state=seed,
             progress=bar,
-            total_seconds=search.total_seconds,
-            expected=search.expected,
-            groups=groups,
+            groups=data.groups,
         )
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 
 
 def _fit(
     estimator: BaseEstimator,
-    X: FitRows,
-    y: FitLabels,
+    data: FitData,
     observer: Observer,
-    propensity: FloatArray | None,
 ) -> float:
     started = time.perf_counter()
     arguments: dict[str, Any] = {}
     if "callback" in inspect.signature(estimator.fit).parameters:
         arguments["callback"] = observer.round
-    if propensity is not None:
-        arguments["propensity"] = propensity
-    estimator.fit(X, y, **arguments)
+    if data.propensity is not None:
+        arguments["propensity"] = data.propensity
+    estimator.fit(data.X, data.y, **arguments)
     return time.perf_counter() - started
 
 
 def _calibrate(
     estimator: BaseEstimator,
-    X: FitRows,
+    data: FitData,
     observer: Observer,
     end: Deadline,
     budget: Budget | None,
-    groups: IntArray | None,
 ) -> list[str]:
     """Have the map to probabilities made, which needs the training rows and is kept."""
     if not hasattr(estimator, "predict_proba"):
@@ -186,11 +186,11 @@ def _calibrate(
     try:
         with capture_warnings() as messages:
             within = hasattr(estimator, "curve_within")
-            if within and (end.has_end or groups is not None):
-                _, cut = estimator.curve_within(end.left(), groups)
+            if within and (end.has_end or data.groups is not None):
+                _, cut = estimator.curve_within(end.left(), data.groups)
                 seconds = 0.0 if budget is None else budget.seconds
                 messages.extend(describe_cut(what, seconds) for what in cut)
-            estimator.predict_proba(X[:1])
+            estimator.predict_proba(data.X[:1])
     except ValueError as error:
         return [f"the model gives no probabilities: {template(error).rstrip('.')}"]
     except KeyboardInterrupt:

@@ -41,7 +41,7 @@ from ..tasks.steps import steps_of
 from .choice import SearchPlan
 from .cost import predict_cost
 from .figures import collect_figures, count_answers, count_labels, describe_anomalies
-from .fitting import Run, fit_estimator
+from .fitting import FitData, Run, fit_estimator
 from .preparing import PreparedTable
 from .result import Training
 
@@ -342,7 +342,7 @@ class _OnDisk:
         observer.report_stage(f"training on all rows, on disk{cost}")
         with on_pass(observer.passes):
             given, search = options.parameters, SearchPlan(0.0)
-            fitted = fit_estimator(estimator, X, y, self.run, given=given, search=search)
+            fitted = fit_estimator(estimator, FitData(X, y), self.run, given=given, search=search)
         training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
         counts = None
         if y is not None:

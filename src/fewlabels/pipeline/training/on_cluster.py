@@ -28,7 +28,7 @@ from ..observer import interruptible
 from ..options.fit import FitOptions
 from .choice import SearchPlan
 from .figures import count_answers
-from .fitting import Run, fit_estimator
+from .fitting import FitData, Run, fit_estimator
 from .large import LearnSample, TableSample, select_rows_by_value, train_on_all
 from .result import Training
 
@@ -113,8 +113,7 @@ class _OnCluster:
         self.run.observer.report_stage("training on all rows on the cluster")
         fitted = fit_estimator(
             model,
-            [X for X, _ in parts],
-            [y for _, y in parts] if with_labels else None,
+            FitData([X for X, _ in parts], [y for _, y in parts] if with_labels else None),
             self.run,
             given=options.parameters,
             search=SearchPlan(0.0),

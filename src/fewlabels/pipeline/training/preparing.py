@@ -40,7 +40,7 @@ from .cost import (
     estimate_cost,
     take_subset,
 )
-from .encoding import EncodedRows, encode
+from .encoding import EncodedRows, EncodingOptions, encode
 from .propensities import check_takes_propensities
 
 if TYPE_CHECKING:
@@ -83,21 +83,20 @@ class PreparedTable:
 def prepare(data: Source | InMemory, options: FitOptions, budget: Budget) -> PreparedTable:
     """Read a table, and choose the method and the rows it learns from."""
     since = time.perf_counter()
-    file = read_training(data, **options.columns)
+    file = read_training(data, options.columns)
     read = time.perf_counter() - since
     planned = _make_plan(file, options, budget.seconds)
     file, roles = _limit_rows(file, planned, read, budget)
     file = with_identifier(file, roles, task_of(planned.choice.method))
-    encoded = encode(
-        file,
-        roles,
+    encoding = EncodingOptions(
         options.missing,
         options.scale,
-        weight=options.text_weight,
+        text_weight=options.text_weight,
         by_labels=planned.search.seconds > 0,
         spare=_SPARE_COLUMNS if planned.keeps_rows else 0,
         empty_rows=options.empty_rows,
     )
+    encoded = encode(file, roles, encoding)
     if options.text_weight is not None and not encoded.schema.names("text"):
         raise UserError(
             f"{ref('text_weight')} needs a text column, and {data} has none; omit the option, or "

@@ -33,7 +33,7 @@ from .comparison import (
     switch_method,
 )
 from .figures import describe_training
-from .fitting import FitResult, Run, fit_estimator
+from .fitting import FitData, FitResult, Run, fit_estimator
 from .large import exceeds_memory, train_large
 from .on_cluster import train_on_cluster
 from .outputs import check_model_output, check_report_output, expected_rates, write_training_report
@@ -178,14 +178,11 @@ def _fit_prepared(
     with run.spread():
         fitted = fit_estimator(
             estimator,
-            prepared.X,
-            prepared.found.y,
+            FitData(prepared.X, prepared.found.y, propensity, prepared.groups),
             run,
             given=options.parameters,
             search=search,
             budget=budget,
-            propensity=propensity,
-            groups=prepared.groups,
         )
     if options.weighing:
         fitted.messages.extend(notes + weight_notes(fitted.estimator))

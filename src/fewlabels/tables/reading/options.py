@@ -1,5 +1,6 @@
 """Options that say how a file is read, and by whom."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,3 +74,25 @@ class ClusterOptions:
     def on_cluster(self) -> bool:
         """Return whether a cluster reads the files."""
         return self.scheduler is not None or self.workers is not None
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """The columns of a table by their part in a fit; see :func:`fewlabels.fit_table`.
+
+    ``aside`` is a column of numbers that no model learns from, such as propensities.
+    """
+
+    target: str | None = None
+    drop: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    text: Sequence[str] = ()
+    unlabeled: str | None = None
+    merge_case: bool | None = None
+    dates: Sequence[str] = ()
+    aside: str | None = None
+    groups: str | None = None
+
+
+DEFAULT_COLUMN_OPTIONS = ColumnOptions()

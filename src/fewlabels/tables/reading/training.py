@@ -48,6 +48,7 @@ from ..limits import check_memory
 from ..names import value_key
 from ..sources import DataSource, InMemory, Source, as_source
 from ..steady import StrPath
+from .options import DEFAULT_COLUMN_OPTIONS, ColumnOptions
 from .read import describe_reading, read_table
 
 if TYPE_CHECKING:
@@ -198,40 +199,38 @@ class TrainingFile:
 
 
 def read_training(
-    path: StrPath | DataSource,
-    *,
-    target: str | None = None,
-    drop: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    text: Sequence[str] = (),
-    unlabeled: str | None = None,
-    merge_case: bool | None = None,
-    dates: Sequence[str] = (),
-    aside: str | None = None,
-    groups: str | None = None,
+    path: StrPath | DataSource, columns: ColumnOptions = DEFAULT_COLUMN_OPTIONS
 ) -> TrainingFile:
     """Read a file, or rows in memory, to learn from.
 
-    The target is a column, an array in an npz file, or "y" in an svmlight file; the other
-    arguments are as in :func:`fewlabels.fit_table`.
+    The target is a column, an array in an npz file, or "y" in an svmlight file.
     """
     path = as_source(path)
+    target, groups, dates, keep = columns.target, columns.groups, columns.dates, columns.keep
     notations, numbers = {}, None
     if path.format.is_table:
+        drop, categorical, text = columns.drop, columns.categorical, columns.text
         asked = {"drop": drop, "categorical": categorical, "text": text}
         _check_asked(asked, target)
         others = [*categorical, *keep, *text, *dates]
         if groups is not None:
             _check_groups(groups, {"target": [target], "keep": keep, "dates": dates, **asked})
             others.append(groups)
-        content, values, numbers = _read_table(path, target, drop, others, aside)
+        content, values, numbers = _read_table(path, target, drop, others, columns.aside)
         content = expand_dates(content, dates, path)
         keep = [*keep, *map(days_column_name, dates)]
         names = set(content.column_names) - {*categorical, *text}
         notations = table_notations(path, content, names)
         content = convert_columns(content, notations)
-    elif drop or categorical or keep or text or dates or aside or groups:
+    elif (
+        columns.drop
+        or columns.categorical
+        or keep
+        or columns.text
+        or dates
+        or columns.aside
+        or groups
+    ):
         raise UserError(
             f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')}, {ref('groups')} and "
             f"{ref('categorical')} need column names, and {path} has none; use a table "
@@ -244,12 +243,12 @@ def read_training(
         content,
         values,
         target,
-        tuple(categorical),
-        unlabeled,
+        tuple(columns.categorical),
+        columns.unlabeled,
         tuple(keep),
         notations,
-        merge_case,
-        tuple(text),
+        columns.merge_case,
+        tuple(columns.text),
         tuple(dates),
         aside=numbers,
         groups=groups,
