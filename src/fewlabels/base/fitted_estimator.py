@@ -65,14 +65,13 @@ class FittedEstimator(BaseEstimator):
     _cache: VersionedCache | None = None
     # Parameters that must be as at the fit for an operation, and what they were.
     _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
-    _fixed: dict = {}  # noqa: RUF012
+    _fixed: dict[str, Any] = {}  # noqa: RUF012
     # The rows and their path; None when they are not held.
     _stream: RowStream | None = None
     # The ``ArrayBackend`` of the rows of the fit, if they computed where they are.
     _backend: ArrayBackend | None = None
-    # The ``Solution`` where the stream stands, and arguments to add rows to it.
-    _describe_solution: Any = None
-    _read_new_rows: Any = None
+    # The arguments to add rows to the stream; None for models that can't be updated.
+    _read_new_rows: Callable[..., dict[str, Any]] | None = None
 
     # -- updates ---------------------------------------------------------------------------------
 
@@ -351,8 +350,13 @@ class FittedEstimator(BaseEstimator):
     ) -> Self:
         """Add rows to a fitted model, for ``partial_fit``."""
         stream = self._ready_stream()
+        assert self._read_new_rows is not None
         new = self._read_new_rows(X, y, sample_weight, *more)
         return self._run_update("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
+
+    def _describe_solution(self) -> Solution:
+        """Return the ``Solution`` where the stream stands."""
+        raise NotImplementedError
 
     def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
         """Return further arguments of ``stream.remove``."""

@@ -17,6 +17,7 @@ from ..kernels import (
     KERNELS,
     MAPPED_OUT_OF_CORE,
     Kernel,
+    KernelChoice,
     Polynomial,
     kind_of,
     list_kinds,
@@ -45,7 +46,7 @@ from .status import report_status, reporter
 _ROWS_PER_PIECE = 250_000
 
 # The allowed values of parameters that estimators have in common.
-COMMON: dict = {
+COMMON: dict[str, Any] = {
     "kernel": [StrOptions(set(KERNELS)), *KERNEL_TYPES, callable],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "degree": [Interval(Integral, 0, None, closed="left")],
@@ -64,9 +65,9 @@ COMMON: dict = {
 class OutOfCoreSupport(NamedTuple):
     """The parameters that an estimator supports where its rows are not in memory."""
 
-    parameters: Mapping = {}
-    only_with: Mapping = {}
-    kernels: tuple = MAPPED_OUT_OF_CORE
+    parameters: Mapping[str, tuple[object, ...]] = {}
+    only_with: Mapping[str, str] = {}
+    kernels: tuple[KernelChoice, ...] = MAPPED_OUT_OF_CORE
     arrays: bool = True  # whether arrays of other libraries are taken
 
 

@@ -16,7 +16,7 @@ from ..problem.formulation import Formulation
 from ..rows.row_store import BREAKDOWNS, AnomalyMarks, RowStore, SavedStream, measure_violation
 from ..solvers import Result, Status, solve_decomposition
 from ..solvers.path import PathFollower
-from ..solvers.run import certify
+from ..solvers.run import HistoryEntry, certify
 
 # Violations in units of the gradient. Newton steps often finish a rough solution to rounding.
 _ROUGH_VIOLATION = 1e-3
@@ -119,7 +119,7 @@ class RetrainedStream(SavedStream):
     _start: tuple[FloatArray, float]
     _gradient: FloatArray
     _steps_before: int
-    _history_before: list[dict[str, Any]]
+    _history_before: list[HistoryEntry]
 
     def _gram(self, places: IntArray) -> GramOperator:
         """Return exact kernel values of the rows at some places."""

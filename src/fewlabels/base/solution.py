@@ -14,6 +14,7 @@ from ..calibration.conformal import TIE, TIE_FLOAT32, Conformal
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator, equal_rows
 from ..problem.penalty import group_sums
+from ..solvers.run import HistoryEntry
 from .class_functions import ClassFunctions
 from .function import TAIL, Function
 
@@ -29,7 +30,7 @@ class Solution:
     support: np.ndarray  # training rows that are its vectors, int32; -1 for those leaving
     n_support: np.ndarray  # their number, by class
     n_iter: int
-    history: list = field(repr=False)
+    history: list[HistoryEntry] = field(repr=False)
     converged: bool
     objective: float = np.nan
     duality_gap: float = np.inf
@@ -125,7 +126,7 @@ def describe_run(
     support: IntArray,
     counts: Sequence[int] | IntArray,
     n_iter: int,
-    history: list[dict[str, Any]],
+    history: list[HistoryEntry],
     converged: bool,
 ) -> dict[str, Any]:
     """Return the values of a ``Solution`` that describe the run, for any model."""

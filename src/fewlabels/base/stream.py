@@ -22,6 +22,7 @@ from ..rows.row_store import (
 )
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
+from ..solvers.run import HistoryEntry
 from .retrain import RetrainedStream, solve_to_rounding
 from .solution import TrainingRows
 
@@ -61,7 +62,7 @@ class ConvexStream(RetrainedStream):
         *,
         shift: FloatArray | None = None,
         n_steps: int = 0,
-        history: Iterable[dict[str, Any]] = (),
+        history: Iterable[HistoryEntry] = (),
     ) -> None:
         self.stated = self.formulation = formulation
         self.kernel, self.shift, self.rows = kernel, shift, rows
@@ -461,7 +462,7 @@ class ConvexStream(RetrainedStream):
         return self._steps_before + (0 if self.path is None else self._begun_path.n_steps)
 
     @property
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[HistoryEntry]:
         return self._history_before + ([] if self.path is None else list(self._begun_path.history))
 
     # -- the model's solution -------------------------------------------------------------------

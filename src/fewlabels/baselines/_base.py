@@ -1,7 +1,7 @@
 """The base class of simple methods as models."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, MatrixLike, RowMatrix, VectorLike
 from ..kernels.sparse import validated_rows
+from .methods import BaselineSpec
 
 
 class Fittable(Protocol):
@@ -38,7 +39,7 @@ def fit_quietly(estimator: E, *data: Any) -> E:
 class Baseline(BaseEstimator):
     """An estimator of scikit-learn by its name, the ``method``; ``_specs`` has the methods."""
 
-    _specs: dict = {}  # noqa: RUF012
+    _specs: Mapping[str, BaselineSpec] = {}
 
     @property
     def title(self) -> str:

@@ -161,7 +161,7 @@ class ComparedMethod(NamedTuple):
     """
 
     name: str
-    estimator: Any
+    estimator: BaseEstimator
     trains_on: str = "all"
     key: str = ""
     settings: dict[str, Any] = {}  # noqa: RUF012
@@ -177,7 +177,7 @@ class BaselineSpec(NamedTuple):
     """
 
     name: str
-    make: Callable[[Any], Any]
+    make: Callable[[RandomStateLike], BaseEstimator]
     trains_on: str = "all"
     fits: int = 1
 
@@ -310,7 +310,7 @@ def semi_supervised_methods(seed: RandomStateLike) -> list[ComparedMethod]:
     return [majority, *_make_methods(SEMI_SUPERVISED_METHODS, seed)]
 
 
-def compute_decision(estimator: Any, X: MatrixLike) -> FloatArray:
+def compute_decision(estimator: BaseEstimator, X: MatrixLike) -> FloatArray:
     """Decisions of a classifier, greater for its second class, or one for each of several."""
     if hasattr(estimator, "decision_function"):
         return np.asarray(estimator.decision_function(X), dtype=float)

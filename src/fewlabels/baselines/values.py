@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier, IsolationForest, RandomForestClassifier
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
@@ -19,7 +20,7 @@ from .methods import NeighborDistance, TunedSpreading, compute_decision
 class EstimatorScore:
     """An estimator of scikit-learn that is made of plain arrays."""
 
-    estimator: Any
+    estimator: BaseEstimator
 
     def __call__(self, X: RowMatrix) -> FloatArray:
         if hasattr(self.estimator, "score_samples"):
@@ -51,7 +52,7 @@ class IsolationScore:
 class DistanceScore:
     """Minus the distance to the k-th nearest of the rows."""
 
-    rows: Any
+    rows: RowMatrix
     k: int
 
     def __call__(self, X: RowMatrix) -> FloatArray:
@@ -67,7 +68,7 @@ class DistanceScore:
 class NeighborShares:
     """Mean shares of the classes among the k nearest rows."""
 
-    rows: Any
+    rows: RowMatrix
     k: int
     shares: np.ndarray
 
@@ -83,7 +84,7 @@ def _fit_neighbors(rows: RowMatrix, k: int) -> NearestNeighbors:
     return NearestNeighbors(n_neighbors=min(k, rows.shape[0])).fit(rows)
 
 
-def make_score_function(estimator: Any, X: RowMatrix) -> ScoreFunction:
+def make_score_function(estimator: BaseEstimator, X: RowMatrix) -> ScoreFunction:
     """The function that an estimator fitted to rows X has found."""
     if isinstance(estimator, TunedSpreading):
         estimator = estimator.spreading_

@@ -180,7 +180,7 @@ class DaskSVDD(OnCluster, SVDD):
     """
 
     local: ClassVar[type] = SVDD
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SVDD._parameter_constraints,
         "client": "no_validation",
     }
@@ -202,7 +202,7 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
     """
 
     local: ClassVar[type] = OneClassSVM
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OneClassSVM._parameter_constraints,
         "client": "no_validation",
     }
@@ -226,7 +226,7 @@ class DaskPUSVM(OnCluster, PUSVM):
     """
 
     local: ClassVar[type] = PUSVM
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PUSVM._parameter_constraints,
         "client": "no_validation",
     }
@@ -259,7 +259,7 @@ class DaskS3VM(OnCluster, S3VM):
     """
 
     local: ClassVar[type] = S3VM
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **S3VM._parameter_constraints,
         "client": "no_validation",
     }

@@ -180,7 +180,7 @@ class ClusterSource(ShardedSource):
 
     def call_until_answered(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
         """Answers to messages by the places of their parts; each is acted upon once."""
-        answers: dict = {}
+        answers: dict[int, Any] = {}
         attempts = 0
         while True:
             before = len(answers)
@@ -198,7 +198,7 @@ class ClusterSource(ShardedSource):
 
     def call_once(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
         """Call all workers once; ``LostError`` where a worker has died."""
-        answers: dict = {}
+        answers: dict[int, Any] = {}
         self._send(level, messages, answers)
         return [answers[k] for k in messages]
 

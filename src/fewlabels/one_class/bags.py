@@ -368,7 +368,7 @@ def _make_function(
 ) -> Function:
     """The sum of kernel values, or minus the squared distance to the centre."""
     used = np.flatnonzero(a)
-    options: dict = {"vectors": X[used], "shift": shift}
+    options: dict[str, Any] = {"vectors": X[used], "shift": shift}
     if kernel.is_matrix:
         options = {"vectors": np.empty((0, 0)), "columns": rows}
         diagonal = np.diag(block)

@@ -81,7 +81,7 @@ class ScoreComponent:
     It is the mean over some ``bags``, or the function ``isolated``.
     """
 
-    bags: tuple = ()  # their numbers
+    bags: tuple[int, ...] = ()  # their numbers
     isolated: IsolationSimilarity | None = None
     middle: float  # median over training rows that have no part in the score
     spread: float  # what the difference from it is divided by, > 0
@@ -95,8 +95,8 @@ class ScoreComponent:
 class BaggedFunction:
     """The mean over the bags of what they say; or the smallest of several such scores."""
 
-    bags: tuple
-    parts: tuple = ()  # none: the mean over all bags
+    bags: tuple[Bag, ...]
+    parts: tuple[ScoreComponent, ...] = ()  # none: the mean over all bags
     boundary = 0.0
     rounding = 0.0
     tail = 0.0

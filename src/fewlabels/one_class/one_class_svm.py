@@ -150,7 +150,7 @@ class OneClassSVM(OneClassEstimator):
     _out_of_core = OutOfCoreSupport(
         {"calibration": ("split", "auto")}, only_with={"calibration": "target_fpr"}
     )
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **COMMON,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "shrinking": ["boolean"],

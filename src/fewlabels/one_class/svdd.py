@@ -214,7 +214,7 @@ class SVDD(OneClassEstimator):
         {"solver": ("auto", "decomposition"), "calibration": ("split", "auto")},
         only_with={"calibration": "target_fpr"},
     )
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **COMMON,
         "C": [Interval(Real, 1e-300, None, closed="left")],
         "nu": [Interval(Real, 1e-300, 1.0, closed="both"), None],
@@ -244,7 +244,7 @@ class SVDD(OneClassEstimator):
     target_fpr: float | None = None
     calibration: str = "auto"
     C_anomaly: float | None = None
-    solver_options: dict | None = None
+    solver_options: dict[str, Any] | None = None
     _FIXED = ("C", "nu", "slack", "C_anomaly", *KernelEstimator._FIXED)
 
     # -- what a fit has found --------------------------------------------------------------------

@@ -162,7 +162,7 @@ class SVDDEnsemble(OneClassEstimator):
     array([ 1, -1])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{name: COMMON[name] for name in _COMMON_PARAMETERS},
         "kernel": [StrOptions({"rbf", "poly", "sigmoid", "linear", "precomputed"}), callable],
         "n_bags": [Interval(Integral, 1, None, closed="left")],

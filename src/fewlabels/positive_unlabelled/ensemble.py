@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from ..calibration.fit_curves import mean_and_spread, priors_of
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator, PrecomputedGram, SumGram, make_gram
 from ..solvers import Result, Settings, solve_decomposition
-from ..solvers.run import MAX_ROWS_SOLVED_WHOLE
+from ..solvers.run import MAX_ROWS_SOLVED_WHOLE, HistoryEntry
 from .bags import Bagging, DistinctPURows, train_bagged_models
 from .problem import soft_labels
 from .scores import HeldOutFunction, fit_logistic
@@ -67,7 +66,7 @@ class EnsembleSolution:
     auc: np.ndarray
     weights: np.ndarray
     n_iter: int
-    history: list[dict[str, Any]]
+    history: list[HistoryEntry]
     worst: Result
 
 

@@ -39,6 +39,7 @@ from ..problem.dual import find_missing_curvature
 from ..rows.memory import MemorySource
 from ..rows.source import RowSource
 from ..solvers import Settings
+from ..solvers.run import HistoryEntry
 from . import base
 from .bags import DistinctPURows
 from .data import PUEnsembleFit
@@ -211,7 +212,7 @@ class PUEnsemble(base.PUEstimator):
     """
 
     task = POSITIVE_UNLABELLED
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{name: COMMON[name] for name in _COMMON_PARAMETERS},
         "prior": [StrOptions({"estimate"}), Real],
         "kernel": [
@@ -369,7 +370,7 @@ class PUEnsemble(base.PUEstimator):
         rows: PURows,
         distinct: DistinctPURows,
         found: EnsembleSolution,
-        run: tuple[int, list[dict[str, Any]], bool],
+        run: tuple[int, list[HistoryEntry], bool],
         kernels: tuple[Kernel, ...],
         shift: FloatArray | None,
         gram: GramOperator,

@@ -40,7 +40,7 @@ from .rows import PURows, ShardedPURows
 from .stream import PUStream
 from .task import POSITIVE_UNLABELLED
 
-CONSTRAINTS: dict = {
+CONSTRAINTS: dict[str, Any] = {
     **COMMON,
     "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],
     "prior": [StrOptions({"estimate"}), Real],
@@ -214,7 +214,7 @@ class PUSVM(base.PUEstimator):
     _out_of_core = OutOfCoreSupport(
         {"solver": ("auto", "decomposition"), "loss": ("double-hinge",), "probability": (None,)}
     )
-    _parameter_constraints: ClassVar[dict] = CONSTRAINTS
+    _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
 
     prior: str | float = "estimate"
     lam: str | float = "auto"

@@ -61,7 +61,7 @@ class PURows(PURowsBase):
     others: np.ndarray
     X_others: np.ndarray
     others_positive: np.ndarray
-    held: dict | None = None
+    held: dict[str, RowMatrix] | None = None
     propensity: np.ndarray | None = None
 
     @classmethod

@@ -21,7 +21,7 @@ from ..problem import DualProblem
 from ..problem.formulation import Formulation
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
-from ..solvers.run import certify
+from ..solvers.run import HistoryEntry, certify
 
 # What rounding may do to a path.
 BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
@@ -334,7 +334,7 @@ class SavedStream(PlainState):
             """Steps so far."""
 
         @property
-        def history(self) -> list[dict[str, Any]]:
+        def history(self) -> list[HistoryEntry]:
             """Entries of the solution and of all updates since."""
 
     @abstractmethod

@@ -249,7 +249,7 @@ class S3VM(UpdatableS3VM):
     """
 
     task = SEMI_SUPERVISED
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **COMMON,
         "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],
         # Sums of costs are numbers, too.
@@ -285,7 +285,7 @@ class S3VM(UpdatableS3VM):
 
     C: float = 10.0
     C_star: float = 5.0
-    balance: str | bool | float | dict = "auto"
+    balance: reading.Balance = "auto"
     annealing: bool = True
     kernel: KernelLike = "rbf"
     gamma: str | float = "distance"
@@ -306,7 +306,7 @@ class S3VM(UpdatableS3VM):
     verbose: bool = False
     probability: str | None = None
     auto_consolidate: bool = False
-    class_ratio: str | float | dict | list | None = None
+    class_ratio: reading.ClassRatio = None
     path_order: str = "block"
 
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelEstimator._FIXED)
