@@ -37,17 +37,17 @@ class Formulation(ABC):
 
     @property
     def moves_total(self) -> bool:
-        """Whether the total depends on the mass."""
+        """bool: Whether the total depends on the mass."""
         return True
 
     @property
     def moves_slopes(self) -> bool:
-        """Whether the slopes depend on the mass."""
+        """bool: Whether the slopes depend on the mass."""
         return False
 
     @property
     def origin(self) -> float:
-        """What a path takes from all slopes, per unit of the total; its multiplier grows by it."""
+        """The number that a path subtracts from all slopes, per unit of the total."""
         return 0.0
 
     @abstractmethod
