@@ -70,7 +70,9 @@ class FittedEstimator(BaseEstimator):
     _stream: RowStream | None = None
     # The ``ArrayBackend`` of the rows of the fit, if they computed where they are.
     _backend: ArrayBackend | None = None
-    # The arguments to add rows to the stream; None for models that can't be updated.
+    # The ``Solution`` where the stream stands, and arguments to add rows to it; None for models
+    # that can't be updated.
+    _describe_solution: Callable[[], Solution] | None = None
     _read_new_rows: Callable[..., dict[str, Any]] | None = None
 
     # -- updates ---------------------------------------------------------------------------------
@@ -237,7 +239,11 @@ class FittedEstimator(BaseEstimator):
         """The model's ``Solution``, as of now."""
         late = self._cache
         found = None if late is None else late.peek("solution", self._version)
-        return self._get_value("solution", self._describe_solution) if found is None else found
+        return self._get_value("solution", self._solution_of_stream) if found is None else found
+
+    def _solution_of_stream(self) -> Solution:
+        assert self._describe_solution is not None
+        return self._describe_solution()
 
     # -- calls that change the model -------------------------------------------------------------
 
@@ -353,10 +359,6 @@ class FittedEstimator(BaseEstimator):
         assert self._read_new_rows is not None
         new = self._read_new_rows(X, y, sample_weight, *more)
         return self._run_update("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
-
-    def _describe_solution(self) -> Solution:
-        """Return the ``Solution`` where the stream stands."""
-        raise NotImplementedError
 
     def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
         """Return further arguments of ``stream.remove``."""

@@ -34,7 +34,7 @@ class _StreamState(NamedTuple):
 class S3VMStream(PlainState):
     """Rows, labels and weights of an S3VM, and the paths of its functions, which follow them.
 
-    ``class_objectives`` are those of the functions, whose paths share the ``options``; ``names``
+    ``class_objectives`` has one for each function; all paths share the ``options``; ``names``
     are what messages call the classes, where there are several. ``shift``, of shape (d,) or None,
     is taken from all rows before the kernel sees them. Operations stop at the ``deadline``.
     """
