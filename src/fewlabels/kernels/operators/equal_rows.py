@@ -58,7 +58,7 @@ class DuplicateRows:
 
 
 def row_keys(X: RowMatrix) -> FloatArray:
-    """Return a number for every row of ``X``: equal rows have equal numbers, others hardly ever."""
+    """Return a number for every row of ``X``: equal for equal rows, else nearly always different."""
     return row_products(canonical(X), _random_projection(X.shape[1]))
 
 
