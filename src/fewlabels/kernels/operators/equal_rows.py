@@ -58,7 +58,7 @@ class DuplicateRows:
 
 
 def row_keys(X: RowMatrix) -> FloatArray:
-    """Return a number for every row of ``X``: equal for equal rows, else nearly always different."""
+    """Return a number for each row of ``X``: equal for equal rows, else nearly always different."""
     return row_products(canonical(X), _random_projection(X.shape[1]))
 
 
