@@ -176,7 +176,7 @@ def test_ctrl_c_in_the_fit_after_the_search(run, few, model, monkeypatch):
         raise KeyboardInterrupt
 
     before = model.read_bytes()
-    monkeypatch.setattr(fitting, "_tuned", interrupted)
+    monkeypatch.setattr(fitting, "_tune", interrupted)
     result = run("fit", few, "--target", "state", "-o", model, "--time-budget", 60)
     assert result.code == 130
     assert f"no model was written, and {model} is unchanged" in result.err

@@ -327,8 +327,9 @@ def test_a_partition_of_mapped_rows_is_of_one_version(versions, monkeypatch):
     piece = reading.read_piece(X, None, None)
     write_in_place(path, B)
     np.testing.assert_array_equal(piece.X, A)
-    held = reading.held
-    monkeypatch.setattr(reading, "held", lambda rows: (held(rows), write_in_place(path, A))[0])
+    copied = reading.copy_mapped
+    then = lambda rows: (copied(rows), write_in_place(path, A))[0]  # noqa: E731
+    monkeypatch.setattr(reading, "copy_mapped", then)
     with pytest.raises(OSError, match="has changed while its rows were used"):
         reading.read_piece(X, None, None)
 
@@ -368,14 +369,14 @@ def test_a_matrix_that_is_written_in_place_while_it_is_read_is_refused(
     versions, monkeypatch, kind
 ):
     path, _, B = versions
-    held = mapped.held
+    held = mapped.copy_mapped
 
     def then(rows):
         found = held(rows)
         write_in_place(path, B)
         return found
 
-    monkeypatch.setattr(mapped, "held", then)
+    monkeypatch.setattr(mapped, "copy_mapped", then)
     data = path if kind == "file" else np.load(path, mmap_mode="r")
     with pytest.raises(UserError, match="was changed or replaced while it was read"):
         fit_table(data, method="svdd", time_budget=0, n_jobs=1)
@@ -384,13 +385,13 @@ def test_a_matrix_that_is_written_in_place_while_it_is_read_is_refused(
 def test_scores_of_a_matrix_are_refused_if_it_is_written_in_place(versions, tmp_path, monkeypatch):
     path, _, B = versions
     fit_table(path, method="svdd", time_budget=0, n_jobs=1).save(tmp_path / "m")
-    held = mapped.held
+    held = mapped.copy_mapped
 
     def then(rows):
         write_in_place(path, B)
         return held(rows)
 
-    monkeypatch.setattr(mapped, "held", then)
+    monkeypatch.setattr(mapped, "copy_mapped", then)
     code, words = run("predict", tmp_path / "m", path, "-o", tmp_path / "out.csv")
     assert code == 2 and "was changed or replaced while it was read" in words
     assert not (tmp_path / "out.csv").exists()
