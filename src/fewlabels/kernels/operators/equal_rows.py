@@ -58,7 +58,7 @@ class DuplicateRows:
 
 
 def row_keys(X: RowMatrix) -> FloatArray:
-    """Return a number for each row of ``X``: equal for equal rows, else nearly always different."""
+    """Return a number for each row of ``X``: the same for equal rows, hardly ever for others."""
     return row_products(canonical(X), _random_projection(X.shape[1]))
 
 
