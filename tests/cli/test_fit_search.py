@@ -161,8 +161,8 @@ def test_ctrl_c_in_the_search_keeps_the_best_so_far(run, few, tmp_path, monkeypa
             raise KeyboardInterrupt
         return once(self, *arguments, **options)
 
-    once = tuning_search.Search.fitted
-    monkeypatch.setattr(tuning_search.Search, "fitted", fitted)
+    once = tuning_search.Search.fit_clone
+    monkeypatch.setattr(tuning_search.Search, "fit_clone", fitted)
     result = run("fit", few, "--target", "state", "-o", tmp_path / "m", "--time-budget", 60)
     assert result.code == 0, result.err
     assert "Ctrl-C ended the search; using the best settings so far" in result.err
