@@ -113,7 +113,7 @@ def check(data, out, model, stretch=2_000_000):
 
 def floors(data, model, folder, n_bytes=150_000_000):
     """CPU seconds per million rows of every stage by itself."""
-    from fewlabels.pipeline.pieces import assemble_piece
+    from fewlabels.pipeline.scored_rows import assemble_piece
     from fewlabels.pipeline.scorer import Scorer
     from fewlabels.tables.columns.tally import Tally
     from fewlabels.tables.formats.registry import table_writer

@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from fewlabels import PUSVM, S3VM, tune
 from fewlabels._util.deadline import ENDLESS
-from fewlabels.report.evidence.testing import run_tests
+from fewlabels.report.evidence.model_tests import run_tests
 
 
 def find_signal(machine, X, y):

@@ -39,7 +39,7 @@ from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.positive_unlabelled import comparison as of_positives
 from fewlabels.model_selection.semi_supervised import comparison as of_classes
 from fewlabels.report.evidence.intervals import counted_interval
-from fewlabels.report.evidence.testing import run_tests
+from fewlabels.report.evidence.model_tests import run_tests
 
 SETS = """australian clean1_musk diabetes heart_statlog house_votes ionosphere liver_disorders
 spectf adbench_breastw adbench_cardio adbench_landsat adbench_letter adbench_magic_gamma

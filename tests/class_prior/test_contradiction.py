@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewlabels.class_prior.contradiction import compare_label_ratio
+from fewlabels.class_prior.label_ratio import compare_label_ratio
 
 
 def drawn(seed, share, counts, n=200, apart=4.0, n_classes=2):

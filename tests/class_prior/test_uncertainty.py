@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from fewlabels.class_prior.finding import count_prior
+from fewlabels.class_prior.prior import count_prior
 from fewlabels.class_prior.uncertainty import (
     N_QUANTILES,
     interpolate_prior,

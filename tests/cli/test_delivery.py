@@ -11,8 +11,8 @@ from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, fit_table
 from fewlabels.baselines import PUBaseline
 from fewlabels.baselines.methods import ComparedMethod, positive_unlabelled_methods
 from fewlabels.model_selection import BaselineComparison, compare_with_baselines
-from fewlabels.model_selection.comparison.measured import MethodComparison
-from fewlabels.model_selection.comparison.run import Scores
+from fewlabels.model_selection.comparison.folds import Scores
+from fewlabels.model_selection.comparison.method_comparison import MethodComparison
 from fewlabels.model_selection.positive_unlabelled import comparison as positive_unlabelled
 from fewlabels.model_selection.positive_unlabelled.comparison import make_methods
 from fewlabels.model_selection.semi_supervised import comparison as semi_supervised

@@ -4,7 +4,7 @@ import doctest
 import re
 from pathlib import Path
 
-from fewlabels.dask import machines
+from fewlabels.dask import models
 
 
 def test_guide():
@@ -16,5 +16,5 @@ def test_guide():
 
 
 def test_docstrings():
-    found = doctest.testmod(machines)
+    found = doctest.testmod(models)
     assert found.attempted >= 6 and found.failed == 0

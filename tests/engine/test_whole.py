@@ -10,7 +10,7 @@ from fewlabels.kernels.operators import make_gram
 from fewlabels.one_class.problem import one_class, svdd_squared
 from fewlabels.solvers import solve_decomposition
 from fewlabels.solvers.run import MAX_ROWS_SOLVED_WHOLE
-from fewlabels.solvers.whole import LazyRows
+from fewlabels.solvers.small_problems import LazyRows
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from fewlabels.labelling.session import Session
 from fewlabels.model_selection import LabeledKFold
 from fewlabels.querying import Random
 from fewlabels.tables.answers.file import AnswerEntry, AnswerFile
-from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
+from fewlabels.tables.user_data import make_source
 
 from . import shell
 from .verdict import Verdict, require

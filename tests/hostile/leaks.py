@@ -13,9 +13,9 @@ from fewlabels.tables.columns.target import (
     choose_normal_rows,
     choose_positive_rows,
 )
-from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
+from fewlabels.tables.user_data import make_source
 
 from .verdict import require
 

@@ -15,9 +15,9 @@ from fewlabels._util.messages import UserError
 from fewlabels.cli import app
 from fewlabels.data.labels.blanks import MISSING
 from fewlabels.labelling.session import Session
-from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
+from fewlabels.tables.user_data import make_source
 
 BLANKS = [*MISSING, " ", " NA ", "+nan", "nAn"]
 ALIKE = [

@@ -12,10 +12,10 @@ from sklearn.svm import SVC
 from fewlabels import fit_table, querying
 from fewlabels._util.messages import UserError, as_arguments
 from fewlabels.cli.label import _count_labels
-from fewlabels.labelling import asking
+from fewlabels.labelling import query_options
 from fewlabels.labelling import session as sessions
-from fewlabels.labelling.finishing import ModelFit, make_fit_arguments, write_labels
 from fewlabels.labelling.learner import warm_up
+from fewlabels.labelling.model_fit import ModelFit, make_fit_arguments, write_labels
 from fewlabels.labelling.models import make_classifier
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import Session
@@ -53,7 +53,9 @@ class Latest(Strategy):
 def test_a_strategy_that_needs_no_model_gets_every_pick(table, monkeypatch):
     monkeypatch.setattr(querying, "Latest", Latest, raising=False)
     monkeypatch.setitem(
-        asking.QUERY_OPTIONS, "latest", asking.QueryOption(asking.use_only("Latest"))
+        query_options.QUERY_OPTIONS,
+        "latest",
+        query_options.QueryOption(query_options.use_only("Latest")),
     )
     session = Session(table[0], classes=["ham", "spam"], ask="latest")
     try:

@@ -33,11 +33,11 @@ def test_issue_templates_can_be_read(repository):
 def test_the_worked_example_of_contributing_works(repository, rng):
     """The class and the test that CONTRIBUTING.md shows, run as they are."""
     from fewlabels import S3VM
-    from fewlabels.querying import doubt
+    from fewlabels.querying import uncertainty
 
     text = (repository / "CONTRIBUTING.md").read_text(encoding="utf-8")
     shown_test, shown_class = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    exec(f"{shown_class}\n\n{shown_test}", space := {**vars(doubt), "np": np})
+    exec(f"{shown_class}\n\n{shown_test}", space := {**vars(uncertainty), "np": np})
     y = np.full(30, -1)
     y[[0, 29]] = 0, 1
     X = np.sort(rng.normal(size=(30, 2)), axis=0)

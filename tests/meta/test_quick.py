@@ -11,7 +11,7 @@ import seconds
 @pytest.mark.parametrize(
     ("changed", "tests"),
     [
-        ("src/fewlabels/querying/doubt.py", "tests/querying/test_strategies.py"),
+        ("src/fewlabels/querying/uncertainty.py", "tests/querying/test_strategies.py"),
         ("src/fewlabels/one_class/svdd.py", "tests/one_class/test_svdd.py"),
         ("src/fewlabels/solvers/path/__init__.py", "tests/path/test_one_less.py"),
         ("src/fewlabels/model_selection/splitters.py", "tests/model_selection/test_splitters.py"),

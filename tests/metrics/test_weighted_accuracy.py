@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewlabels.class_prior.contradiction import draw_wide_shares, probability_at_random
+from fewlabels.class_prior.label_ratio import draw_wide_shares, probability_at_random
 from fewlabels.metrics.intervals import cross_fitted_interval, weighted_accuracy
 
 EXACT = np.array([[0.97, 0.03]])

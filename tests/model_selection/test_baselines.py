@@ -18,10 +18,9 @@ from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
 from fewlabels.baselines.methods import ComparedMethod
 from fewlabels.metrics.intervals import cross_fitted_interval
 from fewlabels.model_selection import compare_with_baselines
-from fewlabels.model_selection.comparison import judge as baselines_judge
-from fewlabels.model_selection.comparison import run as baselines_run
-from fewlabels.model_selection.comparison.measured import _make_table, explain_missing
-from fewlabels.model_selection.comparison.run import Scores, folds_in_words
+from fewlabels.model_selection.comparison import folds, verdict
+from fewlabels.model_selection.comparison.folds import Scores, folds_in_words
+from fewlabels.model_selection.comparison.method_comparison import _make_table, explain_missing
 from fewlabels.model_selection.one_class import comparison as baselines_one_class
 from fewlabels.model_selection.positive_unlabelled import comparison as baselines_pu
 from fewlabels.model_selection.semi_supervised import comparison as semi_supervised_comparison
@@ -133,8 +132,8 @@ def test_the_corrected_error_is_that_of_nadeau_and_bengio():
     values = np.array([0.7, 0.8, 0.9, 0.6])
     variance = np.sum((values - values.mean()) ** 2) / 3
     expected = np.sqrt((1 / 4 + 1 / 3) * variance)
-    assert baselines_judge.corrected_error(values[None], 1 / 3) == pytest.approx(expected)
-    assert baselines_judge.corrected_error(values[None, :1], 1 / 3) == np.inf
+    assert verdict.corrected_error(values[None], 1 / 3) == pytest.approx(expected)
+    assert verdict.corrected_error(values[None, :1], 1 / 3) == np.inf
 
 
 def test_hits_give_scores_differences_and_intervals():
@@ -147,7 +146,7 @@ def test_hits_give_scores_differences_and_intervals():
     assert scores.ends == [cross_fitted_interval(hits, 4) for hits in (3, 1)]
     # The folds agree on the difference: what is left is that of four rows, two of them apart.
     assert scores.difference_error[1] == pytest.approx(np.sqrt(2) / 4)
-    table = baselines_judge.make_differences(["S", "b"], scores.mean, scores.difference_error, 2)
+    table = verdict.make_differences(["S", "b"], scores.mean, scores.difference_error, 2)
     half = student.ppf(0.975, 1) * np.sqrt(2) / 4
     assert table["low"][0] == pytest.approx(0.5 - half)
     assert not table["ahead"][0] and not table["clear"][0]
@@ -200,7 +199,7 @@ def test_placements_are_those_of_the_roc_curve(rng):
 @pytest.mark.parametrize("n", [1, 4])
 def test_intervals_of_differences_hold_at_once(n):
     scores, errors = np.r_[0.9, np.full(n, 0.8)], np.full(n + 1, 0.04)
-    table = baselines_judge.make_differences(["S", *"abcd"[:n]], scores, errors, 20)
+    table = verdict.make_differences(["S", *"abcd"[:n]], scores, errors, 20)
     half = student.ppf(1 - 0.025 / n, 19) * 0.04
     np.testing.assert_allclose(table["high"] - table["difference"], half)
     assert table["clear"].all() == (n == 1)
@@ -267,7 +266,7 @@ def test_reasons_why_no_baseline_was_compared():
 )  # fmt: skip
 def test_verdicts(lines, outcome, worse_than, words):
     table = table_of(*lines)
-    told = baselines_judge.compare_scores(table, 0.8, lambda value: f"{value:.2f}", "area")
+    told = verdict.compare_scores(table, 0.8, lambda value: f"{value:.2f}", "area")
     assert told[0] == outcome and told[2] == worse_than
     assert words in told[1]
     assert all(name in told[1] for name in worse_than)
@@ -374,13 +373,13 @@ def test_a_fitted_machine_lends_its_prior_and_its_left_out_rows(pu, rng, monkeyp
 
 
 def test_large_data_are_sampled_and_it_is_said(few, pu, rng, monkeypatch):
-    monkeypatch.setattr(baselines_run, "MOST_ROWS", 60)
+    monkeypatch.setattr(folds, "MOST_ROWS", 60)
     X, y = few
     assert (
         "20 labelled and 40 unlabelled rows of 100"
         in compare_with_baselines(S3VM(), X, y).protocol
     )
-    monkeypatch.setattr(baselines_run, "MOST_ROWS", 100)
+    monkeypatch.setattr(folds, "MOST_ROWS", 100)
     X, y, _ = pu
     assert (
         "40 positive and 60 unlabelled rows of 150"

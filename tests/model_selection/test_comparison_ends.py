@@ -10,8 +10,8 @@ from sklearn.semi_supervised import LabelSpreading
 from fewlabels import S3VM, SVDD
 from fewlabels.baselines.methods import ComparedMethod, _FixedGraph
 from fewlabels.model_selection import compare_with_baselines
-from fewlabels.model_selection.comparison.judge import cannot_change
-from fewlabels.model_selection.comparison.run import Scores, run
+from fewlabels.model_selection.comparison.folds import Scores, run
+from fewlabels.model_selection.comparison.verdict import cannot_change
 from fewlabels.model_selection.tuning.search import Search
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -42,7 +42,7 @@ def verdict(by_fold, between):
 def test_some_methods_go_through_a_pass_first(monkeypatch, seconds, folds, running):
     now, order = [0.0], []
     clock = SimpleNamespace(perf_counter=lambda: now[0])
-    monkeypatch.setattr("fewlabels.model_selection.comparison.run.time", clock)
+    monkeypatch.setattr("fewlabels.model_selection.comparison.folds.time", clock)
     monkeypatch.setattr("fewlabels.model_selection.tuning.search.time", clock)
     methods = [ComparedMethod(name, object()) for name in "abc"]
     rows = np.arange(10)

@@ -7,7 +7,7 @@ from fewlabels import PUSVM, S3VM, SVDD, PUEnsemble, tune
 from fewlabels.baselines import OneClassBaseline, PUBaseline, SemiSupervisedBaseline
 from fewlabels.class_prior import estimate_prior
 from fewlabels.model_selection import PUSVMCV, LabeledKFold, compare_with_baselines
-from fewlabels.model_selection.comparison.run import ComparedRows
+from fewlabels.model_selection.comparison.folds import ComparedRows
 
 
 @pytest.fixture

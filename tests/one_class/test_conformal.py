@@ -150,7 +150,7 @@ def test_auto_chooses_by_rows_and_support_vectors(make, rng, monkeypatch):
 @every_machine
 @pytest.mark.parametrize("gamma", [0.05, 0.4, 30.0])
 def test_scores_by_the_inverse_are_those_of_the_path(make, gamma, rng, monkeypatch):
-    from fewlabels.solvers.path.one_less import LeftOutSolver
+    from fewlabels.solvers.path.left_out import LeftOutSolver
 
     solve, counts = LeftOutSolver.solve, []
 

@@ -7,7 +7,7 @@ from reference import kernel_matrix, kkt_residual
 from fewlabels.kernels import RBF
 from fewlabels.problem import Penalty
 from fewlabels.solvers.path import PathFollower, RowPenalties
-from fewlabels.solvers.path.one_less import LeftOutSolver
+from fewlabels.solvers.path.left_out import LeftOutSolver
 
 MACHINES = {
     "one-class": lambda n, y: (Penalty.linear(0.0, 1.0, 0.0, n), 0.0, 1.0, 0.31 * n),

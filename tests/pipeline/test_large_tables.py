@@ -12,6 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import SVDD
 from fewlabels._util.messages import Interrupted, UserError
+from fewlabels.pipeline.formatting import number
 from fewlabels.pipeline.observer import Observer
 from fewlabels.pipeline.scoring import score
 from fewlabels.pipeline.summary import details
@@ -19,7 +20,6 @@ from fewlabels.pipeline.table import fit_table
 from fewlabels.pipeline.training import cost, large
 from fewlabels.pipeline.training.train import train_file
 from fewlabels.pipeline.updating import update
-from fewlabels.pipeline.words import number
 from fewlabels.tables import limits
 from fewlabels.tables.formats.matrices import numpy_files, svmlight
 

@@ -13,12 +13,12 @@ from fewlabels._util.deadline import Deadline
 from fewlabels.cli import app
 from fewlabels.model_selection import LabelledAtRandomTest
 from fewlabels.model_selection.permutation import PermutationTest
-from fewlabels.pipeline.training import testing
+from fewlabels.pipeline.training import model_tests
 from fewlabels.pipeline.training.budget import Budget
-from fewlabels.pipeline.training.testing import contradiction_words
-from fewlabels.report.evidence import testing as evidence
-from fewlabels.report.evidence.testing import _find_contradiction
-from fewlabels.tables.models.contents import describe_label_test, list_cautions
+from fewlabels.pipeline.training.model_tests import contradiction_words
+from fewlabels.report.evidence import model_tests as evidence
+from fewlabels.report.evidence.model_tests import _find_contradiction
+from fewlabels.tables.models.cautions import describe_label_test, list_cautions
 from fewlabels.tables.models.files import read_metadata
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -250,7 +250,7 @@ def test_random_labels_are_not_called_biased():
 def test_what_a_rejected_test_says(known):
     result = LabelledAtRandomTest(True, 0.02, 0.01, 0.5, 0.3, 0.2, known, 0.05, 50, 500, 99)
     signal = PermutationTest(0.9, 0.8, 0.95, "signal", 50)
-    facts = testing.tests_facts(
+    facts = model_tests.tests_facts(
         evidence.Tests(signal, labels=result), PUSVM(), {"positive": "yes"}
     )
     told = facts["labels_at_random"].get("caution") or facts["prior_contradiction"]
@@ -279,7 +279,7 @@ def test_what_a_test_of_the_labels_leaves_open(rejected, known, why, says):
         result = LabelledAtRandomTest(
             rejected, 0.02, 0.01, 0.5, 0.3, 0.2, known, 0.05, 50, 500, 99
         )
-    facts = testing.tests_facts(
+    facts = model_tests.tests_facts(
         evidence.Tests(signal, labels=result, labels_untested=why), PUSVM(), {"positive": "yes"}
     )
     told = describe_label_test(facts)
@@ -299,8 +299,8 @@ def test_labels_are_tested_once_for_all_models(monkeypatch):
     )
     fitted, budget = SimpleNamespace(estimator=PUSVM(), seconds=1.0), Budget(20.0)
     X, y = np.zeros((2, 1)), np.array([1, 0])
-    tests, _ = testing.test_model(fitted, X, y, budget)
-    again, _ = testing.test_model(fitted, X, y, budget, before=tests)
+    tests, _ = model_tests.test_model(fitted, X, y, budget)
+    again, _ = model_tests.test_model(fitted, X, y, budget, before=tests)
     assert tests.labels is again.labels is result and len(made) == 1
 
 

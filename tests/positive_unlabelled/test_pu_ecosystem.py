@@ -380,7 +380,7 @@ def test_no_square_matrix(rng):
 
 def test_weights_do_not_multiply_rows(rng, monkeypatch):
     # Weights act as repetitions, but no million copies of a row may be made.
-    from fewlabels.class_prior import finding
+    from fewlabels.class_prior import prior
 
     rows = []
 
@@ -388,7 +388,7 @@ def test_weights_do_not_multiply_rows(rng, monkeypatch):
         rows.append(len(X))
         raise RuntimeError("seen")
 
-    monkeypatch.setattr(finding, "estimate_within", recorded)
+    monkeypatch.setattr(prior, "estimate_within", recorded)
     X, y = clouds(rng, 100, 30)
     for weight in (rng.integers(10**5, 10**6, 130), np.full(130, 10**12), rng.random(130) * 1e9):
         with pytest.raises(RuntimeError, match="seen"):

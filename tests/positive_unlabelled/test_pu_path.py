@@ -58,12 +58,12 @@ def test_both_with_weights_names_and_rows_left_out(rng):
 
 @pytest.mark.filterwarnings("ignore:the class prior is uncertain")
 def test_prior_is_estimated_once(rng, monkeypatch):
-    from fewlabels.class_prior import finding
+    from fewlabels.class_prior import prior
 
     calls = []
-    original = finding.estimate_within
+    original = prior.estimate_within
     counted = lambda *given, **options: calls.append(1) or original(*given, **options)  # noqa: E731
-    monkeypatch.setattr(finding, "estimate_within", counted)
+    monkeypatch.setattr(prior, "estimate_within", counted)
     X, y = clouds(rng, 120, 60)
     path = PUSVM(random_state=3).path(X, y, lam=[0.1, 0.01, 0.001])
     assert len(calls) == 1

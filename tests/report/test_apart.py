@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from fewlabels.report.evidence.apart import find_separating_columns
+from fewlabels.report.evidence.separating_columns import find_separating_columns
 
 N, N_LABELLED = 160, 30
 LABELLED = np.arange(N) < N_LABELLED

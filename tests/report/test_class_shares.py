@@ -12,7 +12,7 @@ from fewlabels.pipeline.training.figures import shares_facts
 from fewlabels.report.evidence.class_shares import ClassShares, class_shares
 from fewlabels.report.evidence.held_out import HeldOutScores
 from fewlabels.report.semi_supervised import describe_accuracy, estimate_rates
-from fewlabels.tables.models.contents import (
+from fewlabels.tables.models.cautions import (
     RANDOM_OF_ALL,
     RANDOM_PER_CLASS,
     describe_assumption,

@@ -5,7 +5,7 @@ import numpy as np
 from fewlabels import PUSVM
 from fewlabels._util.deadline import Deadline
 from fewlabels.report.evidence.held_out import cross_fit_positive
-from fewlabels.report.evidence.testing import check_labels
+from fewlabels.report.evidence.model_tests import check_labels
 
 
 def test_no_machine_is_trained_that_would_end_too_late():

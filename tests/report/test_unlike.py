@@ -7,7 +7,7 @@ import pytest
 from fewlabels import fit_table
 from fewlabels._util.deadline import Deadline
 from fewlabels.pipeline.summary import findings
-from fewlabels.report.evidence.unlike import find_covariate_shift, find_shift_of_positives
+from fewlabels.report.evidence.covariate_shift import find_covariate_shift, find_shift_of_positives
 
 NONE = np.empty((0, 2))
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fewlabels import S3VM
-from fewlabels.class_prior import contradiction
-from fewlabels.class_prior.contradiction import LabelRatio
+from fewlabels.class_prior import label_ratio
+from fewlabels.class_prior.label_ratio import LabelRatio
 
 
 def rows(seed, share, counts, n=250):
@@ -47,7 +47,7 @@ def test_a_doubtful_ratio_is_kept_with_a_warning(monkeypatch):
     shares, intervals = np.array([0.8, 0.2]), np.array([[0.6, 0.9], [0.1, 0.4]])
     doubtful = LabelRatio(shares, intervals, is_doubtful=True)
     monkeypatch.setattr(
-        "fewlabels.semi_supervised.reading.compare_label_ratio", lambda *a: doubtful
+        "fewlabels.semi_supervised.arguments.compare_label_ratio", lambda *a: doubtful
     )
     said = r"60 % of the labels are of class 0, and about 80 % of the unlabelled rows seem to be"
     with pytest.warns(UserWarning, match=said):
@@ -79,6 +79,6 @@ def test_a_new_class_ends_the_estimate():
 def test_probabilities_follow_the_estimate_without_another(monkeypatch):
     X, y, _ = rows(0, 0.03, (15, 5))
     model = S3VM(probability="sigmoid").fit(X, y)
-    monkeypatch.setattr(contradiction, "estimate_shares", None)  # would be called in vain
+    monkeypatch.setattr(label_ratio, "estimate_shares", None)  # would be called in vain
     p = model.predict_proba(X[y < 0])[:, 1]
     assert p.mean() == pytest.approx(model.class_ratio_[1], abs=0.02)  # 0.25 by the labels

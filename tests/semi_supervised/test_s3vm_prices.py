@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import S3VM
-from fewlabels.semi_supervised import beginning
+from fewlabels.semi_supervised import path_starts
 from fewlabels.semi_supervised.consolidation import STRATEGIES
 from fewlabels.semi_supervised.problem import SemiSupervised
 
@@ -70,7 +70,7 @@ def test_prices_are_checked(rng):
     assert model.C_star == 5.0
 
 
-@pytest.mark.parametrize("build", [beginning.build_by_C_star, beginning.build_row_by_row])
+@pytest.mark.parametrize("build", [path_starts.build_by_C_star, path_starts.build_row_by_row])
 @pytest.mark.parametrize("update", ["keep", "paper"])
 @pytest.mark.parametrize("balance", [True, False])
 def test_a_path_begins_at_a_local_minimum_and_goes_on(rng, build, update, balance, monkeypatch):
@@ -78,7 +78,7 @@ def test_a_path_begins_at_a_local_minimum_and_goes_on(rng, build, update, balanc
     model = S3VM(gamma=0.3, solver="path", balance=balance, balance_update=update)
     begun = []
     monkeypatch.setattr(
-        beginning, "build_row_by_row", lambda rows: begun.append(rows) or build(rows)
+        path_starts, "build_row_by_row", lambda rows: begun.append(rows) or build(rows)
     )
     model.fit(X[:90], y[:90])
     assert len(begun) == 1

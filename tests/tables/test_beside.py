@@ -11,8 +11,8 @@ from sklearn.metrics import roc_auc_score
 from fewlabels import fit_table
 from fewlabels._util.messages import UserError
 from fewlabels.tables.columns.column import expand_dates
-from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.read import column_names, iterate_tables
+from fewlabels.tables.user_data import make_source
 
 N = 120
 

@@ -75,7 +75,7 @@ def test_views_of_duckdb_read_no_variables(tmp_path):
 
 def test_duckdb_is_opened_for_nothing_else(tmp_path, secret):
     from fewlabels.tables.formats.duck import _open_database
-    from fewlabels.tables.given import make_source
+    from fewlabels.tables.user_data import make_source
 
     path = write_duckdb(tmp_path / "d.duckdb")
     with _open_database(make_source(f"{path}::t")) as (connection, *_):
@@ -92,7 +92,7 @@ def test_duckdb_is_opened_for_nothing_else(tmp_path, secret):
 
 def test_sqlite_is_opened_for_nothing_else(tmp_path):
     from fewlabels.tables.formats.sqlite import _open_database
-    from fewlabels.tables.given import make_source
+    from fewlabels.tables.user_data import make_source
 
     path = write_sqlite(tmp_path / "d.db", v="SELECT load_extension('x') AS a")
     with _open_database(make_source(f"{path}::t")) as (connection, _):

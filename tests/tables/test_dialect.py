@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fewlabels._util.messages import UserError
 from fewlabels.pipeline.options.flags import as_flags
-from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.read import column_names, iterate_tables, read_table
+from fewlabels.tables.user_data import make_source
 
 ROWS = [["name", "größe", "Ort, Land"], ["a", "1,5", "Köln"], ['b "x"', "2", "Paris; Lyon"]]
 

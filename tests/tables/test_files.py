@@ -17,9 +17,9 @@ from fewlabels._util.messages import UserError
 from fewlabels.tables.atomic import replacing
 from fewlabels.tables.columns.target import choose_all_rows
 from fewlabels.tables.formats.registry import table_writer
-from fewlabels.tables.given import make_source
 from fewlabels.tables.paths import check_output, resolve_path
 from fewlabels.tables.reading.training import read_training
+from fewlabels.tables.user_data import make_source
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import pytest
 from fewlabels._util.extras import MissingExtra
 from fewlabels._util.messages import UserError
 from fewlabels.tables.columns.column import numbers, text
-from fewlabels.tables.given import make_source
 from fewlabels.tables.paths import check_output
 from fewlabels.tables.reading.read import (
     column_names,
@@ -22,6 +21,7 @@ from fewlabels.tables.reading.read import (
     read_table,
 )
 from fewlabels.tables.sources import input_format
+from fewlabels.tables.user_data import make_source
 
 N = 53
 FRAME = pd.DataFrame(

@@ -21,8 +21,8 @@ from fewlabels.rows import mapped
 from fewlabels.tables import sources
 from fewlabels.tables.answers.file import AnswerEntry, AnswerFile
 from fewlabels.tables.answers.row_keys import RowKeys
+from fewlabels.tables.file_identity import FirstLook, identity_of, read_whole
 from fewlabels.tables.models import files
-from fewlabels.tables.steady import FirstLook, identity_of, read_whole
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_bytes_are_of_one_version(tmp_path, monkeypatch):
     content, identity = read_whole(path)
     assert content == b"abc" and identity == identity_of(path)
     first = iter([identity, identity._replace(modified=1)])
-    monkeypatch.setattr("fewlabels.tables.steady.identity_of", lambda _: next(first))
+    monkeypatch.setattr("fewlabels.tables.file_identity.identity_of", lambda _: next(first))
     with pytest.raises(UserError, match="was changed or replaced while it was read"):
         read_whole(path)
 
@@ -398,7 +398,7 @@ def test_scores_of_a_matrix_are_refused_if_it_is_written_in_place(versions, tmp_
 
 
 def test_numbers_beside_a_table_are_of_one_version(versions, tmp_path, monkeypatch):
-    from fewlabels.tables.reading.beside import SidecarColumns
+    from fewlabels.tables.reading.sidecar import SidecarColumns
 
     path, _, B = versions
     beside = SidecarColumns(path, "the table")

@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import OneClassSVM, stored_rows
 from fewlabels._util.messages import UserError
-from fewlabels.tables import scratch, stored
+from fewlabels.tables import stored, temporary_folders
 from fewlabels.tables.formats.matrices import svmlight
 
 
@@ -47,7 +47,7 @@ def test_tables(form, table, tmp_path, monkeypatch):
         assert np.array_equal(X, numbers(table)) and np.array_equal(y, table["kind"].to_numpy())
         with stored_rows(path, ["b", "a"], folder=tmp_path) as (other, none):
             assert np.array_equal(other, X[:, [1, 0]]) and none is None
-    assert sorted(tmp_path.glob(f"{scratch._FOLDER}*")) == []
+    assert sorted(tmp_path.glob(f"{temporary_folders._FOLDER}*")) == []
 
 
 def test_float32_where_it_is_exact(tmp_path):
@@ -103,7 +103,7 @@ def test_what_a_killed_process_left_is_removed(table, tmp_path):
     )
     arguments = [str(tmp_path / "rows.parquet"), str(tmp_path)]
     subprocess.run([sys.executable, "-c", code, *arguments], check=False)
-    left = list(tmp_path.glob(f"{scratch._FOLDER}*"))
+    left = list(tmp_path.glob(f"{temporary_folders._FOLDER}*"))
     assert len(left) == 1 and str(os.getpid()) not in left[0].name
     with stored_rows(tmp_path / "rows.parquet", folder=tmp_path):
         assert not left[0].exists()

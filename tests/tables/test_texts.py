@@ -13,9 +13,9 @@ from fewlabels.tables.columns.schema import Column, Schema
 from fewlabels.tables.columns.target import choose_all_rows
 from fewlabels.tables.encoding.fit import fit_encoder, text_columns, text_encoders, weigh_texts
 from fewlabels.tables.encoding.texts import CHARACTERS, WORDS, TextEncoder, choose_unit
-from fewlabels.tables.given import make_source
 from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
+from fewlabels.tables.user_data import make_source
 
 RNG = np.random.default_rng(0)
 WORDS_USED = "the pump in hall broke again after storm refund my money please now".split()

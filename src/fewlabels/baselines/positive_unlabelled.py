@@ -14,7 +14,7 @@ from ..base.locking import consistent
 from ..calibration.cross_fitting import left_out_scores
 from ..calibration.curve import Curve, class_of
 from ..calibration.fit_curves import curve_with_prior, curve_with_priors
-from ..class_prior.finding import Prior, check_prior, estimate_prior_of_rows
+from ..class_prior.prior import Prior, check_prior, estimate_prior_of_rows
 from ..data.labels.positive_unlabelled import read_labels
 from ..positive_unlabelled.scores import quantile_cut
 from ..positive_unlabelled.task import POSITIVE_UNLABELLED

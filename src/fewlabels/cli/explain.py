@@ -8,7 +8,7 @@ import typer
 from .. import pipeline
 from .._util.messages import UserError, quoted
 from .._util.option import LIMITS
-from ..pipeline.words import number
+from ..pipeline.formatting import number
 from . import progress, show
 from .options import (
     READING,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import pipeline
-from ..pipeline.words import size
+from ..pipeline.formatting import size
 from . import progress, show
 from .options import Model, Quiet, SummaryAsJson, plain_option
 from .show import say

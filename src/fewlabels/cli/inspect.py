@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ..pipeline import summary
-from ..pipeline.words import size
+from ..pipeline.formatting import size
 from . import show
 from .options import Model
 from .show import say

@@ -40,7 +40,9 @@ def _exit_now(text: str) -> NoReturn:
     _write_line(text)
     if sys.stderr.isatty():
         os.write(2, _SHOW_CURSOR)
-    scratch = sys.modules.get("fewlabels.tables.scratch")  # not loaded: nothing to remove
+    scratch = sys.modules.get(
+        "fewlabels.tables.temporary_folders"
+    )  # not loaded: nothing to remove
     if scratch is not None:
         scratch.remove_all()
     os._exit(INTERRUPTED)

@@ -8,7 +8,7 @@ import typer
 from .._util.messages import UserError, plural, quoted
 from .._util.option import OUTPUT, PARAMETERS
 from ..labelling import Kernel
-from ..labelling.asking import DEFAULT, Ask, describe_ask_option
+from ..labelling.query_options import DEFAULT, Ask, describe_ask_option
 from ..tables.reading.options import ColumnOptions
 from .options import (
     READING,
@@ -129,7 +129,7 @@ def label(
 
 def _write_table(session: "Session", path: Path, quiet: bool) -> None:
     """Write the labelled table, and end the session."""
-    from ..labelling.finishing import write_labels
+    from ..labelling.model_fit import write_labels
 
     try:
         n_labels, counted = write_labels(session, path), _count_labels(session)
@@ -145,7 +145,7 @@ def _serve_page(
     """Show the page until Ctrl-C."""
     import webbrowser
 
-    from ..labelling.finishing import make_fit_command
+    from ..labelling.model_fit import make_fit_command
     from ..labelling.server import PageServer
 
     try:

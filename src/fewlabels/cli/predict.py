@@ -9,7 +9,7 @@ import typer
 from .. import pipeline
 from .._util.messages import quoted
 from .._util.option import OUTPUT
-from ..pipeline.words import number, percent, share
+from ..pipeline.formatting import number, percent, share
 from ..tables.formats.registry import every_extension, writable
 from . import progress, show
 from .options import (

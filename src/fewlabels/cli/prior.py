@@ -9,9 +9,9 @@ import typer
 from .. import pipeline
 from .._util.messages import quoted
 from .._util.option import LIMITS
+from ..pipeline.formatting import interval, mark, number, percent
 from ..pipeline.options.fit import ENCODING
-from ..pipeline.words import interval, mark, number, percent
-from ..tables.models.contents import RANDOM_SAMPLE
+from ..tables.models.cautions import RANDOM_SAMPLE
 from . import progress, show
 from .options import (
     FILES,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .._util.messages import UserError
 from ..tables.formats.registry import formats_of, writable
-from ..tables.scratch import temporary_folder
+from ..tables.temporary_folders import temporary_folder
 from .errors import discard_output
 
 # What stands for standard input or output.

@@ -7,7 +7,7 @@ import typer
 
 from .. import pipeline
 from .._util.option import OUTPUT
-from ..pipeline.words import counted, gap, number, size
+from ..pipeline.formatting import counted, gap, number, size
 from . import progress, show
 from .errors import NOT_CONVERGED
 from .options import (

@@ -4,6 +4,6 @@ from .._util.extras import require
 
 require("fewlabels.dask", "dask", "distributed", "pandas", "pyarrow")
 
-from .machines import DaskOneClassSVM, DaskPUSVM, DaskS3VM, DaskSVDD
+from .models import DaskOneClassSVM, DaskPUSVM, DaskS3VM, DaskSVDD
 
 __all__ = ["DaskOneClassSVM", "DaskPUSVM", "DaskS3VM", "DaskSVDD"]

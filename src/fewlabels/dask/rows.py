@@ -17,7 +17,7 @@ from ..rows.spec import ProblemSpec
 from ..solvers.engine.messages import Accuracy, BlockUpdate, LowestRows, RunState, WorkingSet
 from ..solvers.engine.partition import Partition, is_config_message, is_read_only
 from ..solvers.engine.rows import Rows
-from .holder import Message, MessageBatch, method_name, used_variables
+from .worker_shard import Message, MessageBatch, method_name, used_variables
 
 if TYPE_CHECKING:
     from .source import ClusterSource

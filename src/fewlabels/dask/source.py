@@ -18,9 +18,9 @@ from ..rows.shards import Shard
 from ..rows.source import ShardedSource
 from ..rows.spec import ProblemSpec
 from ..rows.validation import check_weight
-from .holder import Message, WorkerShard, pack, unpack
 from .reading import MakeMarks, PieceFacts, Source, list_sources, merge_labels
 from .rows import ClusterRows
+from .worker_shard import Message, WorkerShard, pack, unpack
 
 T = TypeVar("T")
 

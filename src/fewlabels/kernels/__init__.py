@@ -9,13 +9,13 @@ from typing import Any, TypeAlias, TypeGuard, cast
 
 from .._typing import FloatArray, RowMatrix
 from .base import FeatureKernel, FormedKernel, Kernel, Map, MappedKernel
-from .given import Callable, Precomputed
 from .inner_products import Linear, Polynomial, Sigmoid
 from .isolation import Cells, Isolation
 from .manifold import Deformed, Manifold
 from .rbf import RBF
 from .rows import center_of, centered
 from .trees import MIXTURE, TREES_FOR_CLASSES, SharedLeaves, Trees
+from .user_defined import Callable, Precomputed
 
 # What users may name. A new kernel is a file and its place here.
 KERNELS: dict[str, type[Kernel] | type[Manifold] | type[Isolation]] = {

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from .._util.extras import require
-from .asking import Ask as Ask
+from .query_options import Ask as Ask
 
 # Imported on first use: the page takes libraries that nothing else does.
 _HOMES = {"Labelling": "notebook", "label": "notebook", "Session": "session"}

@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..tables.answers.file import AnswerEntry
 from .estimates import Share, advise_stopping, estimate_share, estimate_shares, list_positives
-from .finishing import LabelledTable, RowsWithLabels
+from .model_fit import LabelledTable, RowsWithLabels
 from .models import LeftOut
 
 _MAX_ROWS_LISTED = 20

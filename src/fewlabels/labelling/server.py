@@ -19,7 +19,7 @@ from .._util.extras import require
 from .._util.messages import UserError, as_arguments, ref
 from ..pipeline.options.flags import as_flags
 from ..tables.answers.file import AnswerEntry
-from .finishing import ModelFit
+from .model_fit import ModelFit
 from .overview import LabelledSession, overview
 from .requests import (
     AnswerRequest,

@@ -22,14 +22,14 @@ from ..base.locking import lock_of
 from ..data.labels.blanks import reads_as_blank
 from ..querying import Random, Strategy
 from ..tables.answers.file import KINDS, AnswerEntry, AnswerFile, find_undoable_answer
-from ..tables.given import make_source
 from ..tables.names import cell_text, check_class_names
 from ..tables.paths import resolve_path
 from ..tables.reading.options import DEFAULT_COLUMN_OPTIONS, ColumnOptions
 from ..tables.sources import InMemory, Source
-from .asking import DEFAULT, QUERY_OPTIONS
+from ..tables.user_data import make_source
 from .learner import UNKNOWN, Learner, Work, warm_up
 from .overview import overview
+from .query_options import DEFAULT, QUERY_OPTIONS
 from .requests import InvalidAnswer, check_names, check_text
 from .rows import SessionRows
 
@@ -59,7 +59,7 @@ class Session:
     labels : path-like, default=None
         The file of answers; by default the name of the data with ".labels" behind it.
     ask : str, default="mixed"
-        Which rows come next, a name in ``fewlabels.labelling.asking.QUERY_OPTIONS``.
+        Which rows come next, a name in ``fewlabels.labelling.query_options.QUERY_OPTIONS``.
     kernel : {"trees", "linear", "rbf"}, default=None
         Kernel of the model; by default linear where there are texts, else trees.
     columns : ColumnOptions

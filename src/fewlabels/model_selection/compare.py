@@ -16,8 +16,8 @@ from ..kernels.sparse import canonical, checked_rows
 from ..one_class.task import ONE_CLASS
 from ..rows.grouped_folds import group_rows
 from ..tasks import TASKS, name_estimators
+from .comparison.folds import ComparedRows
 from .comparison.result import BaselineComparison
-from .comparison.run import ComparedRows
 from .tuning.search import Search
 
 

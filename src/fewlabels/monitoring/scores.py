@@ -19,7 +19,7 @@ from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..base.locking import take_snapshot
 from ..base.solution import TrainingRows
 from ..one_class.task import ONE_CLASS
-from ..semi_supervised.reading import settings_for_part
+from ..semi_supervised.arguments import settings_for_part
 from .kept_rows import Table
 
 # Parts of the rows that are left out in turn. Each part takes a fit.

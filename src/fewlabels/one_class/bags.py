@@ -29,7 +29,7 @@ from ..rows.neighbors import ROUNDING, gamma_from_distances, mark_farthest, neig
 from ..rows.row_store import PlainState, RowStore
 from ..solvers import Settings, Status, solve_decomposition
 from ..solvers.run import Callback
-from ..solvers.whole import make_training_gram
+from ..solvers.small_problems import make_training_gram
 from .fitted_bags import (
     Bag,
     BaggedFunction,

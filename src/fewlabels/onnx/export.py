@@ -18,7 +18,7 @@ from ..kernels.base import LARGEST
 from ..tables.encoding.texts import TextEncoder
 from .functions import MOST_BYTES
 from .graph import IR_VERSION, OPSET, Graph, InputColumns, Matrix, Rows
-from .machines import add_outputs, get_label_values, get_output_shape
+from .outputs import add_outputs, get_label_values, get_output_shape
 from .transformers import list_used_columns, text_columns, transform
 
 if TYPE_CHECKING:

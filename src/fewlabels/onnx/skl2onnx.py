@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from ..base.locking import take_snapshot
 from ..tasks import estimator_class, list_own_methods
 from .graph import Graph
-from .machines import add_outputs, get_label_values, get_output_shape, list_output_names
+from .outputs import add_outputs, get_label_values, get_output_shape, list_output_names
 
 if TYPE_CHECKING:
     from skl2onnx.common._container import ModelComponentContainer

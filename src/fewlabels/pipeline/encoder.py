@@ -23,11 +23,11 @@ from ..tables.columns.profile import ColumnProfile
 from ..tables.columns.tally import Tally
 from ..tables.columns.target import choose_all_rows
 from ..tables.encoding.fit import feature_names
-from ..tables.given import make_source
 from ..tables.reading.chunks import iterate_chunks
 from ..tables.reading.options import ColumnOptions
 from ..tables.reading.training import read_training
 from ..tables.sources import InMemory
+from ..tables.user_data import make_source
 from .observer import Observer
 from .training.encoding import EncodingOptions, encode
 

@@ -17,10 +17,10 @@ from ..inspection.words import word_changes
 from ..tables.columns.schema import REFUSE, Schema
 from ..tables.columns.tally import Tally
 from ..tables.encoding.texts import find_words
-from ..tables.given import make_source
 from ..tables.names import value_key
 from ..tables.reading.chunks import iterate_chunks
 from ..tables.sources import InMemory, Source
+from ..tables.user_data import make_source
 from .observer import Observer
 from .options.fit import check
 from .scorer import FittedTable, Scorer

@@ -11,13 +11,13 @@ from .._typing import TableLike
 from .._util.messages import UserError, listing, plural, quoted, ref
 from .._util.option import Option, Range, options_of_schema
 from ..class_prior import METHODS, estimate_prior, pooled_from_unlabeled
-from ..class_prior.finding import describe_doubts
+from ..class_prior.prior import describe_doubts
 from ..class_prior.uncertainty import is_determined
 from ..rows.row_order import value_order
 from ..tables.columns.target import Labels
-from ..tables.given import make_source
 from ..tables.reading.options import ReadingOptions
 from ..tables.reading.training import read_training
+from ..tables.user_data import make_source
 from .observer import Observer, capture_warnings
 from .options.fit import ENCODING
 from .tasks import finite, positive_unlabelled

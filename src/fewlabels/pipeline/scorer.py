@@ -16,7 +16,7 @@ from .._util.messages import UserError, ref
 from ..base.locking import take_snapshot
 from ..tables.columns.schema import Schema
 from ..tables.encoding.fit import count_wordless, known_categories
-from ..tables.models.contents import no_signal_headline
+from ..tables.models.cautions import no_signal_headline
 from ..tables.models.files import damaged_model_error, load_model
 from ..tables.reading.chunks import Chunk
 from ..tables.sources import InMemory, Source

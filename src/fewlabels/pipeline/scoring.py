@@ -18,18 +18,18 @@ from ..tables.atomic import replacing
 from ..tables.background import background_writer
 from ..tables.columns.tally import Tally
 from ..tables.formats.registry import is_compressed, table_writer
-from ..tables.given import make_source
-from ..tables.models.contents import list_cautions, list_reminders, no_signal_headline
+from ..tables.models.cautions import list_cautions, list_reminders, no_signal_headline
 from ..tables.paths import check_output, output_format
 from ..tables.reading.chunks import input_columns
 from ..tables.reading.options import ClusterOptions
 from ..tables.sources import DataSource, InMemory, Source, input_format
+from ..tables.user_data import make_source
 from .answers import Answer, ClassAnswer
 from .cluster.files import connect_cluster, list_files, split_files
 from .cluster.scoring import ClusterPieces
 from .observer import Observer, interruptible
 from .options.fit import check
-from .pieces import Output, ScoredPieces
+from .scored_rows import Output, ScoredPieces
 from .scorer import FittedTable, Scorer
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._util.messages import quoted, ref
-from ..tables.models.contents import (
+from ..tables.models.cautions import (
     CANNOT_TELL,
     NOT_REJECTED,
     NOT_TESTED,
@@ -19,7 +19,7 @@ from ..tables.models.contents import (
     describe_assumption,
     list_cautions,
 )
-from . import words
+from . import formatting
 
 # A fit that takes so many times the time budget says what took so long.
 _OVER_BUDGET_FACTOR = 1.1
@@ -63,12 +63,12 @@ def details(metadata: dict[str, Any]) -> list[tuple[str, str | None]]:
         ("rows", f"{rows:,}{read}"),
         ("columns", _columns(metadata["schema"])),
         *_labels(training),
-        ("lambda", words.number(training.get("lam"))),
+        ("lambda", formatting.number(training.get("lam"))),
         ("support vectors", _support_vectors(training)),
-        ("radius", words.number(training.get("radius"))),
+        ("radius", formatting.number(training.get("radius"))),
         ("KKT violation", _violation(training)),
-        ("objective", words.number(training["objective"])),
-        ("duality gap", words.gap(training["duality_gap"])),
+        ("objective", formatting.number(training["objective"])),
+        ("duality gap", formatting.gap(training["duality_gap"])),
         ("rounds", f"{training['rounds']:,}" if training["rounds"] else None),
         ("seconds", _seconds(training)),
         ("over budget", _over_budget(training)),
@@ -93,7 +93,7 @@ def _rows_outside(training: dict[str, Any]) -> str | None:
         return None
     counted = training["rows_counted"]
     sample = "" if counted == training["rows"] else f" of {counted:,} counted"
-    return words.share(training["rows_outside"], counted) + sample
+    return formatting.share(training["rows_outside"], counted) + sample
 
 
 def _threshold(training: dict[str, Any]) -> str | None:
@@ -103,12 +103,13 @@ def _threshold(training: dict[str, Any]) -> str | None:
         return None
     n = training["calibration_rows"]
     if n + 1 < 1 / rate:
-        return f"flags no row: {n:,} rows are too few for a rate of {words.percent(rate)}"
+        return f"flags no row: {n:,} rows are too few for a rate of {formatting.percent(rate)}"
     rows = f"{n:,} rows held out from training"
     if n == training["rows"]:
         rows = f"all {n:,} rows, each scored as if it were new"
     most = "" if training.get("clean") else "at most about "
-    return f"{most}{words.percent(rate)} of new normal rows expected outside; calibrated on {rows}"
+    outside = f"{most}{formatting.percent(rate)} of new normal rows expected outside"
+    return f"{outside}; calibrated on {rows}"
 
 
 def _predicted(training: dict[str, Any]) -> str | None:
@@ -117,7 +118,7 @@ def _predicted(training: dict[str, Any]) -> str | None:
     if not found or not training["rows_unlabeled"]:
         return None
     whole = training["rows_unlabeled"]
-    shares = ", ".join(f"{quoted(name)} {words.share(n, whole)}" for name, n in found.items())
+    shares = ", ".join(f"{quoted(name)} {formatting.share(n, whole)}" for name, n in found.items())
     return f"{shares} of the unlabelled rows"
 
 
@@ -125,7 +126,7 @@ def _predicted_positive(training: dict[str, Any]) -> str | None:
     found = training.get("unlabeled_predicted_positive")
     if found is None:
         return None
-    return f"{words.share(found, training['rows_unlabeled'])} of the unlabelled rows"
+    return f"{formatting.share(found, training['rows_unlabeled'])} of the unlabelled rows"
 
 
 def _prior(training: dict[str, Any]) -> str | None:
@@ -137,14 +138,14 @@ def _prior(training: dict[str, Any]) -> str | None:
     if training["prior"] is None:
         return (
             f"between {low:.3g} and {high:.3g} of the unlabelled rows, "
-            f"{_counts(training)} ({words.percent(level)} CI): the data don't determine it, and "
-            f"the threshold uses {training['prior_used']:.3g}"
+            f"{_counts(training)} ({formatting.percent(level)} CI): the data don't determine it, "
+            f"and the threshold uses {training['prior_used']:.3g}"
         )
     value = f"{training['prior']:.3g} of the unlabelled rows{_pooled(training)}"
     if not training["prior_estimated"]:
         return f"{value}, as given"
-    ends = words.interval(low, high)
-    return f"{value}, estimated; {words.percent(level)} CI {ends}, {_counts(training)}"
+    ends = formatting.interval(low, high)
+    return f"{value}, estimated; {formatting.percent(level)} CI {ends}, {_counts(training)}"
 
 
 def _counts(training: dict[str, Any]) -> str:
@@ -171,7 +172,7 @@ def _expected(training: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, rate in (training.get("expected") or {}).items():
         value = "not determined by the data" if rate["value"] is None else f"{rate['value']:.3g}"
         if rate["low"] is not None:
-            value += f" (90 % CI {words.interval(rate['low'], rate['high'])})"
+            value += f" (90 % CI {formatting.interval(rate['low'], rate['high'])})"
         yield name, value + doubted
 
 
@@ -180,7 +181,7 @@ def _area(training: dict[str, Any]) -> str | None:
     signal = training.get("signal") or {}
     if training.get("expected") or not signal.get("found"):
         return None
-    ends = words.interval(signal["low"], signal["high"])
+    ends = formatting.interval(signal["low"], signal["high"])
     about = f"99 % CI {ends}; chance is 0.5"
     if "positive" in training:
         best = signal.get("best")
@@ -261,10 +262,10 @@ def _labels(training: dict[str, Any]) -> list[tuple[str, str]]:
         return []
     labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]
     if isinstance(labeled, dict):
-        known = "labelled", f"{sum(labeled.values()):,} rows: {words.counted(labeled)}"
+        known = "labelled", f"{sum(labeled.values()):,} rows: {formatting.counted(labeled)}"
     else:
         known = "positive", f"{labeled:,} rows labelled {quoted(training['positive'])}"
-    return [known, ("unlabelled", f"{unlabeled:,} rows, {words.mark(training['unlabeled'])}")]
+    return [known, ("unlabelled", f"{unlabeled:,} rows, {formatting.mark(training['unlabeled'])}")]
 
 
 def _support_vectors(training: dict[str, Any]) -> str | None:
@@ -272,22 +273,22 @@ def _support_vectors(training: dict[str, Any]) -> str | None:
     found = training["support_vectors"]
     if found is None:
         return None
-    shown = words.share(found, training["rows"])
+    shown = formatting.share(found, training["rows"])
     unlabeled = training.get("support_vectors_unlabeled")
     return shown if unlabeled is None else f"{shown}, {unlabeled:,} of them unlabelled rows"
 
 
 def _violation(training: dict[str, Any]) -> str | None:
     """Return how exact the local optimum of a model of classes is."""
-    return words.number(training["violation"]) if "classes" in training else None
+    return formatting.number(training["violation"]) if "classes" in training else None
 
 
 def _seconds(training: dict[str, Any]) -> str:
-    seconds, choosing = f"{words.number(training['seconds'])}", _seconds_choosing(training)
+    seconds, choosing = f"{formatting.number(training['seconds'])}", _seconds_choosing(training)
     if choosing is not None:
-        seconds += f", choosing settings {words.number(choosing)}"
+        seconds += f", choosing settings {formatting.number(choosing)}"
     if "seconds_in_all" in training:
-        seconds += f", total {words.number(training['seconds_in_all'])}"
+        seconds += f", total {formatting.number(training['seconds_in_all'])}"
     return seconds
 
 
@@ -314,8 +315,8 @@ def _over_budget(training: dict[str, Any]) -> str | None:
     shown = {name: seconds for name, seconds in parts.items() if seconds is not None}
     rest = "training on all rows and others" if training.get("in_pieces") else "tests and others"
     shown[rest] = max(0.0, total - sum(shown.values()))
-    listed = ", ".join(f"{name} {words.number(seconds)}" for name, seconds in shown.items())
-    return f"{words.number(total)} of {budget:g} s: {listed}"
+    listed = ", ".join(f"{name} {formatting.number(seconds)}" for name, seconds in shown.items())
+    return f"{formatting.number(total)} of {budget:g} s: {listed}"
 
 
 def _kept_rows(training: dict[str, Any]) -> str | None:

@@ -15,9 +15,9 @@ from ..report import Contents, write_report
 from ..report.page.html import page
 from ..tables.columns.profile import ColumnProfile
 from ..tables.columns.schema import Schema
-from ..tables.given import make_source
-from ..tables.models.contents import list_cautions
+from ..tables.models.cautions import list_cautions
 from ..tables.models.files import load_model, save_model
+from ..tables.user_data import make_source
 from .observer import Observer
 from .options.documentation import takes
 from .options.fit import FitOptions

@@ -27,12 +27,12 @@ from ..tables.encoding.fit import (
     learn_categories,
     text_encoders,
 )
-from ..tables.given import make_source
 from ..tables.models.files import LoadedModel, describe_model, read_model, save_model
 from ..tables.names import check_class_names, value_key
 from ..tables.reading.chunks import Chunk, iterate_chunks
 from ..tables.reading.new_labels import NewLabels
 from ..tables.sources import InMemory, Source, input_format
+from ..tables.user_data import make_source
 from ..tasks import METHODS
 from .observer import Observer, capture_warnings, interruptible
 from .training.figures import collect_figures, drop_meaningless_figures

@@ -14,7 +14,7 @@ from .._util.warn import warn
 from ..base.function import Function
 from ..base.solution import ROUNDING, describe_run, make_function, typical_terms
 from ..base.two_classes import TwoClassEstimator
-from ..class_prior.finding import Prior, check_prior, count_prior, find_prior
+from ..class_prior.prior import Prior, check_prior, count_prior, find_prior
 from ..data.labels.marks import read_propensity
 from ..data.labels.positive_unlabelled import are_ambiguous, read_labels
 from ..kernels import MIXTURE, SharedLeaves, centered, kind_of, learns_labels

@@ -24,7 +24,7 @@ from ..kernels.operators import (
 from ..kernels.operators.equal_rows import DuplicateRows
 from ..problem import Penalty
 from ..solvers import Result, Settings
-from ..solvers.whole import make_training_gram
+from ..solvers.small_problems import make_training_gram
 
 # Given priors are refused when they would be wrong for one sample in a million.
 _ERROR_PROBABILITY = 1e-6

@@ -14,7 +14,7 @@ from ..base.fitted_estimator import solution_attr
 from ..base.kernel_estimator import COMMON
 from ..base.locking import fitting
 from ..base.solution import ROUNDING, describe_run, estimate_rounding, make_function
-from ..class_prior.finding import check_prior
+from ..class_prior.prior import check_prior
 from ..data.units import common_unit
 from ..kernels import (
     MIXTURE,

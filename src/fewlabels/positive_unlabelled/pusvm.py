@@ -20,7 +20,7 @@ from ..base.solution import RowStream
 from ..base.two_classes import PROBABILITY
 from ..calibration.curve import Curve
 from ..calibration.fit_curves import curve_with_prior, curve_with_priors
-from ..class_prior.finding import Prior, check_prior
+from ..class_prior.prior import Prior, check_prior
 from ..data.labels.arrays import check_classes
 from ..data.labels.positive_unlabelled import read_more_labels
 from ..kernels import KernelLike, SharedLeaves, Trees

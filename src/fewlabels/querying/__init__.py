@@ -2,9 +2,9 @@
 
 from .base import Strategy
 from .central import Central
-from .doubt import Diverse, Random, Typical, Uncertain
-from .hunting import ExpectedError, LikelyWrong, Positives
 from .mixed import Mixed
+from .targeted import ExpectedError, LikelyWrong, Positives
+from .uncertainty import Diverse, Random, Typical, Uncertain
 
 __all__ = [
     "Central",

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._typing import FloatArray, RandomStateLike
 from .base import Choice, Question, Strategy, check_whole_number
-from .doubt import Random, Uncertain
+from .uncertainty import Random, Uncertain
 
 
 class Mixed(Strategy):

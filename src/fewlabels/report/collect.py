@@ -13,7 +13,7 @@ from .._util.messages import as_arguments, ref, render_all
 from ..base.task import Task
 from ..model_selection.comparison.result import BaselineComparison
 from ..tables.formats.registry import extension_of
-from ..tables.models.contents import list_cautions, no_signal_headline
+from ..tables.models.cautions import list_cautions, no_signal_headline
 from ..tables.reading.training import TrainingFile
 from ..tasks import METHODS, task_of
 from .contents import Contents, Findings

@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator
 
 from .._typing import FloatArray, IntArray
 from .._util.messages import ref
-from ..tables.models.contents import RANDOM_SAMPLE, describe_label_test
+from ..tables.models.cautions import RANDOM_SAMPLE, describe_label_test
 from .contents import Findings, Ranking, Rate
 from .evidence.held_out import (
     HiddenLabelCounts,

@@ -9,11 +9,11 @@ from .._typing import FloatArray, IntArray
 from ..calibration.curve import class_of
 from ..metrics.intervals import effective_counts, weighted_accuracy
 from ..model_selection.comparison.result import BaselineComparison
-from ..tables.models.contents import RANDOM_PER_CLASS, are_unlike
+from ..tables.models.cautions import RANDOM_PER_CLASS, are_unlike
 from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import cross_fit_classes, make_counted_rate, make_score_group
 from .evidence.intervals import counted_interval, cross_fitted_interval
-from .evidence.testing import MAX_QUERIED
+from .evidence.model_tests import MAX_QUERIED
 from .fit import Fit, HeldOutScores, RankingColumns, SharesOfClasses
 from .page import words
 from .rankings import list_contradicted_labels

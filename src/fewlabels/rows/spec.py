@@ -20,7 +20,7 @@ from ..solvers.engine.engine import Engine
 from ..solvers.engine.partition import Partition
 from ..solvers.engine.rows import Rows
 from ..solvers.run import Record, make_result
-from ..solvers.whole import max_rows_in_float64
+from ..solvers.small_problems import max_rows_in_float64
 from .shards import Shard
 
 if TYPE_CHECKING:

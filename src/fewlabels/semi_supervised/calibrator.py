@@ -19,8 +19,8 @@ from ..data.labels.semi_supervised import class_indices, shares_by_code
 from ..kernels.base import Kernel
 from ..rows.grouped_folds import take_groups
 from ..rows.row_order import label_folds
+from .arguments import settings_for_part
 from .problem import SemiSupervised
-from .reading import settings_for_part
 
 # Models of a cross-fit. With a deadline and many rows, one of at least so many rows, or of this
 # multiple of the labelled rows, finds out how many there is time for.

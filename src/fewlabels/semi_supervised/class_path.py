@@ -22,9 +22,9 @@ from ..rows.row_store import RowStore, run_until_current
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
 from ..solvers.run import HistoryEntry
-from . import beginning as begin
-from .beginning import Start
+from . import path_starts
 from .data import S3VMData, S3VMSolution
+from .path_starts import Start
 from .path_state import ABSENT, NONE, PathSolution, PathState, both_classes
 from .problem import SemiSupervised
 from .sign_relaxation import SignSolution
@@ -32,7 +32,7 @@ from .sign_relaxation import SignSolution
 # Entries of rounds and operations.
 History: TypeAlias = list[HistoryEntry]
 # Builds a path over rows: the path, and its rows in its order.
-BuildPath: TypeAlias = Callable[[begin.PathRows], tuple[PathFollower, IntArray]]
+BuildPath: TypeAlias = Callable[[path_starts.PathRows], tuple[PathFollower, IntArray]]
 
 _HISTORY_KEPT = 1000
 
@@ -279,14 +279,14 @@ class ClassPath:
             "cache_size": self.options.cache_size,
             "n_jobs": self.options.n_jobs,
         }
-        rows = begin.PathRows(
+        rows = path_starts.PathRows(
             self.kernel, now.kernel_rows(places), label, weight, self.class_objective, options
         )
         if self.has_start:
-            path, order = begin.start_at_solution(rows, now.start_at(places))
+            path, order = path_starts.start_at_solution(rows, now.start_at(places))
         else:
             self.mark_rebuilt()
-            path, order = (build or begin.build_row_by_row)(rows)
+            path, order = (build or path_starts.build_row_by_row)(rows)
         # Rows that a deadline has kept out join later.
         here, later = order[: len(path)], order[len(path) :]
         self._set(
@@ -409,7 +409,7 @@ class ClassPath:
         other = ClassPath(self.options, self._now._replace(path=path))
         path.deadline = self.options.deadline
         weight = self.rows["weight"][self._now.on_path[path.signs != 0]]
-        other._set(done=begin.anneal_path(path, self.class_objective, weight))
+        other._set(done=path_starts.anneal_path(path, self.class_objective, weight))
         return other
 
     def replace_with(self, other: ClassPath) -> None:

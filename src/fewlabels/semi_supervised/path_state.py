@@ -15,7 +15,7 @@ from ..problem.penalty import RowPenalties
 from ..rows.row_store import RowStore
 from ..solvers.path import PathFollower
 from ..solvers.run import HistoryEntry
-from .beginning import Start
+from .path_starts import Start
 from .problem import SemiSupervised
 
 # Decisions of unlabelled rows this small may have either sign.

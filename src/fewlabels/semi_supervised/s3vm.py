@@ -24,7 +24,7 @@ from ..kernels import KernelLike, Linear, SharedLeaves, Trees, centered
 from ..rows.memory import MemorySource
 from ..rows.source import RowSource
 from ..solvers.run import Callback
-from . import reading
+from . import arguments
 from .calibrator import Calibrator
 from .certifier import Certifier
 from .data import S3VMData, S3VMSolution
@@ -285,7 +285,7 @@ class S3VM(UpdatableS3VM):
 
     C: float = 10.0
     C_star: float = 5.0
-    balance: reading.Balance = "auto"
+    balance: arguments.Balance = "auto"
     annealing: bool = True
     kernel: KernelLike = "rbf"
     gamma: str | float = "distance"
@@ -306,7 +306,7 @@ class S3VM(UpdatableS3VM):
     verbose: bool = False
     probability: str | None = None
     auto_consolidate: bool = False
-    class_ratio: reading.ClassRatio = None
+    class_ratio: arguments.ClassRatio = None
     path_order: str = "block"
 
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelEstimator._FIXED)
@@ -336,7 +336,7 @@ class S3VM(UpdatableS3VM):
             Called with the newest entry of ``history_`` after every round; returning
             True stops the fit.
         """
-        reading.refuse_no_labels(type(self).__name__, y)
+        arguments.refuse_no_labels(type(self).__name__, y)
         with self._source(X, sample_weight, y=y) as rows:
             given, classes = self._read_labels(rows, y)
             self._fit_source(rows, given, classes, callback)
@@ -386,7 +386,7 @@ class S3VM(UpdatableS3VM):
     def _read_labels(self, rows: RowSource, y: VectorLike) -> tuple[FloatArray, AnyArray]:
         """Labels of all rows of a ``RowSource``, by number, and the classes."""
         check_consistent_length(np.empty(rows.shape[0]), y)
-        return reading.read_labels(y, self.unlabeled)
+        return arguments.read_labels(y, self.unlabeled)
 
     def _fit_source(
         self,
@@ -398,15 +398,15 @@ class S3VM(UpdatableS3VM):
         """Fit to the rows of a ``RowSource`` with labels."""
         self._set_kernel(rows)
         label, weights = given[rows.indices], rows.weights
-        reading.check_weights(weights)
-        reading.check_each_has_labels(label, classes)
+        arguments.check_weights(weights)
+        arguments.check_each_has_labels(label, classes)
         self.classes_ = classes
         self._prepare(rows, label)
         problems, shift = self._problems(), rows.shift(self._make_kernel())
         stream: S3VMStream | None = None
         if self.solver == "path" or (rows.kept is None and rows.is_updatable):
-            reading.refuse_matrix(self.kernel)
-            reading.refuse_left_out(rows.kept)
+            arguments.refuse_matrix(self.kernel)
+            arguments.refuse_left_out(rows.kept)
             assert isinstance(rows, MemorySource)
             stream = self._make_stream(problems, rows, label, shift)
         if self.solver == "path":
@@ -466,24 +466,24 @@ class S3VM(UpdatableS3VM):
 
     def _prepare(self, rows: RowSource, label: FloatArray) -> None:
         """Take from the labels of ``MemorySource`` what training begins with."""
-        self.class_ratio_, self.class_ratio_interval_ = reading.class_ratio_of(
+        self.class_ratio_, self.class_ratio_interval_ = arguments.class_ratio_of(
             self.class_ratio, self.balance, rows, label, self.classes_, self._seed()
         )
         self._means = None
         if self.class_ratio is None and self.class_ratio_ is not None:
             assert isinstance(rows, MemorySource)
-            f, weight = reading.fit_labels_alone(self, rows, label)
-            self._means = reading.find_means(f, weight, self.class_ratio_)
-        if reading.has_trees(self.kernel):
+            f, weight = arguments.fit_labels_alone(self, rows, label)
+            self._means = arguments.find_means(f, weight, self.class_ratio_)
+        if arguments.has_trees(self.kernel):
             assert isinstance(rows, MemorySource)
-            self._deformed = reading.grow_trees(
+            self._deformed = arguments.grow_trees(
                 self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()
             )
 
     def _problems(self, classes: AnyArray | None = None) -> list[SemiSupervised]:
         """Return the problem of the function of two classes, or of each of several."""
         classes = self.classes_ if classes is None else classes
-        return reading.build_objectives(
+        return arguments.build_objectives(
             self.C, self.C_star, self.balance, self.class_ratio_, classes, self._means
         )
 

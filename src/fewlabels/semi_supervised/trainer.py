@@ -13,7 +13,7 @@ from ..kernels.operators import GramOperator, PrecomputedGram, RepeatedGram
 from ..rows.source import RowSource, ShardedSource
 from ..solvers import Result, Settings, Status
 from ..solvers.run import Callback, HistoryEntry
-from ..solvers.whole import make_training_gram
+from ..solvers.small_problems import make_training_gram
 from .branching import train
 from .data import S3VMData, S3VMSettings, S3VMSolution
 

@@ -19,10 +19,10 @@ from ..kernels.operators import GramOperator, make_gram
 from ..problem.dual import find_missing_curvature
 from ..rows.row_store import BREAKDOWNS
 from ..solvers import Status
-from .beginning import build_by_C_star, build_row_by_row
 from .branching import Search, describe_unproven, search_near_last
 from .class_path import BuildPath, ClassPath
 from .data import S3VMSolution
+from .path_starts import build_by_C_star, build_row_by_row
 from .sign_relaxation import SignSolution
 from .stream import S3VMStream
 from .trainer import Trainer, was_stopped

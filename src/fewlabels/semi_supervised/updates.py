@@ -34,7 +34,7 @@ from ..kernels.rows import find_shift
 from ..rows.memory import MemorySource
 from ..rows.row_store import read_indices
 from ..rows.validation import check_weight, fit_rows
-from . import reading
+from . import arguments
 from .branching import PROVEN, describe_early_stops
 from .class_path import PathOptions
 from .consolidation import Consolidation, cheap_strategies, read_strategies
@@ -175,10 +175,10 @@ class UpdatableS3VM(TwoClassEstimator):
         stream = self._ready_stream()
         C = self.C if C is None else C
         C_star = self.C_star if C_star is None else C_star
-        reading.read_costs(C, C_star)
+        arguments.read_costs(C, C_star)
 
         def change() -> None:
-            stream.reprice(C, reading.cost_of_unlabelled(C_star, len(self.classes_)))
+            stream.reprice(C, arguments.cost_of_unlabelled(C_star, len(self.classes_)))
             self.C, self.C_star = C, C_star
             self._fixed = {**self._fixed, "C": C, "C_star": C_star}
 
@@ -336,7 +336,7 @@ class UpdatableS3VM(TwoClassEstimator):
         rows = self._rows_to_score(X)
         weight, kept = check_weight(sample_weight, rows)
         label = read_known_labels(y, rows.shape[0], classes, self.unlabeled)
-        reading.refuse_left_out(kept)
+        arguments.refuse_left_out(kept)
         return {"X": rows, "label": label, "weight": weight}
 
     def _run_stream(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
@@ -346,7 +346,7 @@ class UpdatableS3VM(TwoClassEstimator):
     def _ready_stream(self) -> S3VMStream:
         """The stream, its paths begun if that is possible."""
         self._check_is_fitted()
-        reading.refuse_left_out(self._kept)
+        arguments.refuse_left_out(self._kept)
         super()._ready_stream()
         stream = self._held_stream
         stream.path_order = self.path_order
@@ -430,7 +430,7 @@ class UpdatableS3VM(TwoClassEstimator):
         sample_weight: VectorLike | None,
     ) -> Self:
         """The first rows of a stream."""
-        reading.refuse_matrix(self.kernel)
+        arguments.refuse_matrix(self.kernel)
         label = None
         if classes is not None:
             named = read_classes(classes, self.unlabeled)
@@ -441,10 +441,10 @@ class UpdatableS3VM(TwoClassEstimator):
                 read_semi_labels(y, self.unlabeled)
             except ValueError as error:
                 raise ValueError(f"{error} {_NO_CLASSES}") from None
-            label, named = reading.read_labels(y, self.unlabeled)
+            label, named = arguments.read_labels(y, self.unlabeled)
         rows = fit_rows(self, X, sample_weight)
         self._set_kernel(rows)
-        reading.refuse_left_out(rows.kept)
+        arguments.refuse_left_out(rows.kept)
         if label is None:
             label = read_known_labels(y, rows.X.shape[0], named, self.unlabeled)
         check_consistent_length(rows.X, label)
@@ -491,7 +491,7 @@ class UpdatableS3VM(TwoClassEstimator):
 
     def _with_classes(self, stream: S3VMStream, named: AnyArray) -> S3VMStream:
         """The stream, of more classes than so far from now on."""
-        reading.check_new_classes(self.class_ratio, self.balance)
+        arguments.check_new_classes(self.class_ratio, self.balance)
         self._run_update("resume", stream)
         # An estimate was without them.
         self.class_ratio_ = self.class_ratio_interval_ = self._means = None

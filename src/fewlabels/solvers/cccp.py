@@ -15,7 +15,7 @@ from ..kernels.operators import GramOperator
 from ..problem import DualProblem
 from .decomposition import solve_decomposition, warm_start
 from .run import MAX_ROWS_SOLVED_WHOLE, HistoryEntry, Result, Settings, Status
-from .whole import is_whole
+from .small_problems import is_whole
 
 # The state of a step, such as a mask or an array of signs.
 S = TypeVar("S", bound=AnyArray)

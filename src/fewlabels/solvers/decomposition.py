@@ -13,7 +13,7 @@ from .engine.partition import Partition
 from .engine.rows import Rows
 from .equal_rows import merge_equal_rows
 from .run import Record, Result, Settings, Status, make_result
-from .whole import is_whole, solve_whole
+from .small_problems import is_whole, solve_whole
 
 
 def solve_decomposition(

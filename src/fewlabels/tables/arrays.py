@@ -14,8 +14,8 @@ import numpy as np
 from .._typing import AnyArray, IntArray, RowMatrix
 from .._util.messages import UserError, plural
 from .columns.schema import Schema
+from .file_identity import StrPath
 from .sources import DataSource, as_source
-from .steady import StrPath
 
 if TYPE_CHECKING:
     from scipy import sparse

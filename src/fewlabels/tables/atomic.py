@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .._util.messages import UserError
-from .steady import Identity, StrPath, identity_if_any
+from .file_identity import Identity, StrPath, identity_if_any
 
 # Younger temporary files may not have their lock yet.
 _MIN_LEFTOVER_AGE_SECONDS = 5.0

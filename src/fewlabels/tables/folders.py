@@ -6,8 +6,8 @@ from itertools import takewhile
 from pathlib import Path
 
 from .._util.messages import UserError
+from .file_identity import StrPath
 from .paths import resolve_path
-from .steady import StrPath
 
 _PARQUET = frozenset({".parquet"})
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from .._util.messages import UserError, ref
-from .steady import StrPath
+from .file_identity import StrPath
 
 T = TypeVar("T")
 VARIABLE = "FEWLABELS_MEMORY"

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .._util.messages import UserError, quoted
+from .file_identity import StrPath
 from .formats.registry import every_extension, extension_of, formats_of, writable
-from .steady import StrPath
 
 # Bytes that a name may have, and its path: 255 and 4096 on most systems. What is written has a
 # longer name at first; a report is named like its model, with an extension.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from .._util.messages import UserError, quoted, ref
+from .file_identity import FirstLook, StrPath, changed_error
 from .folders import holds_parquet, parquet_files
 from .formats.dialect import Dialect, find_dialect
 from .formats.registry import (
@@ -22,7 +23,6 @@ from .formats.registry import (
     tables,
 )
 from .reading.options import ReadingOptions
-from .steady import FirstLook, StrPath, changed_error
 
 if TYPE_CHECKING:
     from ..rows.mapped import MappedFiles

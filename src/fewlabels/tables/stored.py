@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from .._typing import AnyArray, RowMatrix
 from .._util.messages import UserError, listing, quoted, suggest
 from .arrays import map_open_array
+from .file_identity import StrPath, refuse_writes, unchanged
 from .folders import files_below
 from .formats.registry import FORMATS
-from .scratch import temporary_folder
-from .steady import StrPath, refuse_writes, unchanged
+from .temporary_folders import temporary_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

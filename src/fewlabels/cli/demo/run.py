@@ -20,8 +20,8 @@ from sklearn.svm import OneClassSVM
 from ... import pipeline
 from ..._typing import BoolArray, FloatArray
 from ...inspection.histogram import bin_edges, draw
+from ...pipeline.formatting import gap, number
 from ...pipeline.options.flags import flags
-from ...pipeline.words import gap, number
 from ...tables.atomic import replacing
 from ...tables.models.files import load_model
 from ...tasks import estimator_class

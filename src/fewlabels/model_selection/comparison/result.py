@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from ..._util.extras import require
-from .run import MOST_ROWS
+from .folds import MOST_ROWS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ...baselines.methods import ComparedMethod
-    from .measured import MethodComparison
+    from .method_comparison import MethodComparison
 
 
 @dataclass(eq=False, repr=False)

@@ -15,8 +15,7 @@ from ...baselines.methods import ComparedMethod, methods_to_compare, one_class_m
 from ...one_class.base import OneClassEstimator
 from ...rows.grouped_folds import Split, WholeGroups, count_once
 from ...rows.neighbors import far_from_neighbors
-from ..comparison.measured import MethodComparison
-from ..comparison.run import (
+from ..comparison.folds import (
     MOST_ROWS,
     NO_CHANGE_EXPECTED,
     ComparedRows,
@@ -24,6 +23,7 @@ from ..comparison.run import (
     folds_in_words,
     run,
 )
+from ..comparison.method_comparison import MethodComparison
 from ..tuning.result import left_out_share
 from ..tuning.search import Search
 

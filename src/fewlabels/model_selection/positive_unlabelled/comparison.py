@@ -21,8 +21,7 @@ from ...positive_unlabelled.base import PUEstimator, find_prior_for_fit
 from ...positive_unlabelled.pu_ensemble import PUEnsemble
 from ...positive_unlabelled.pusvm import PUSVM
 from ...rows.grouped_folds import kinds_of_groups, take_groups
-from ..comparison.measured import MethodComparison
-from ..comparison.run import (
+from ..comparison.folds import (
     NO_CHANGE_EXPECTED,
     ComparedRows,
     Scores,
@@ -30,6 +29,7 @@ from ..comparison.run import (
     folds_in_words,
     run,
 )
+from ..comparison.method_comparison import MethodComparison
 from ..splitters import PUKFold
 from ..tuning.search import Search
 

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_consistent_length
 from ..._typing import BoolArray, FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..._util.warn import warn
 from ...class_prior.bounds import fit_prior_curves
-from ...class_prior.finding import check_prior
 from ...class_prior.methods.saturated import Curves
+from ...class_prior.prior import check_prior
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import checked_rows
 

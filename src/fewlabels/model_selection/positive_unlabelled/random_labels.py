@@ -27,9 +27,9 @@ from ..._typing import (
 )
 from ..._util.deadline import ENDLESS, Deadline
 from ..._util.threads import one_blas_thread
-from ...class_prior.finding import check_prior
 from ...class_prior.methods._scores import logit_ranks
 from ...class_prior.methods.saturated import Curves
+from ...class_prior.prior import check_prior
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.sparse import checked_rows
 from ...metrics.scores import roc_area

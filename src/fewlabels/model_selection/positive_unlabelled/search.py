@@ -22,7 +22,7 @@ from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, MatrixLike, Ro
 from ..._util.threads import resolve_n_jobs
 from ...calibration.cross_fitting import Sample
 from ...calibration.curve import class_of
-from ...class_prior.finding import Prior
+from ...class_prior.prior import Prior
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels import KernelLike, kind_of, make_kernel
 from ...kernels.operators import make_gram

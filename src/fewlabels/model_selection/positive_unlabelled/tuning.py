@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from ..._typing import FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from ...calibration.cross_fitting import Sample
-from ...class_prior.finding import Prior
+from ...class_prior.prior import Prior
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer

@@ -22,8 +22,7 @@ from ...data.labels.semi_supervised import (
 )
 from ...rows.grouped_folds import count_once, kinds_of_groups, take_groups
 from ...semi_supervised.s3vm import S3VM
-from ..comparison.measured import MethodComparison
-from ..comparison.run import (
+from ..comparison.folds import (
     NO_CHANGE_EXPECTED,
     ComparedRows,
     Scores,
@@ -31,6 +30,7 @@ from ..comparison.run import (
     folds_in_words,
     run,
 )
+from ..comparison.method_comparison import MethodComparison
 from ..splitters import LabeledKFold
 from ..tuning.search import Search
 

@@ -24,7 +24,7 @@ from ...rows.grouped_folds import (
     splits_counted_once,
     take_groups,
 )
-from ...semi_supervised.reading import uses_label_ratio
+from ...semi_supervised.arguments import uses_label_ratio
 from ...semi_supervised.s3vm import S3VM
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ..._util.threads import resolve_n_jobs
 from ...class_prior import label_shift
-from ...class_prior.contradiction import compare_label_ratio
+from ...class_prior.label_ratio import compare_label_ratio
 from ...data.labels.semi_supervised import class_indices, read_semi_labels, shares_by_code
 from ...kernels import centered, kind_of, make_kernel
 from ...kernels.rows import find_shift
@@ -27,7 +27,7 @@ from ...rows.grouped_folds import (
     take_groups,
 )
 from ...semi_supervised.s3vm import S3VM
-from ...solvers.whole import make_training_gram
+from ...solvers.small_problems import make_training_gram
 from ..positive_unlabelled.search import has_gamma
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows

@@ -14,7 +14,7 @@ from ...tables.columns.tally import Tally
 from ...tables.reading.chunks import input_columns
 from ...tables.sources import Source
 from ..observer import Observer
-from ..pieces import Counts, Output, RowScorer, ScoredPieces
+from ..scored_rows import Counts, Output, RowScorer, ScoredPieces
 from .files import translate_worker_errors
 
 if TYPE_CHECKING:

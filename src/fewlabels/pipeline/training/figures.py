@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.messages import ref, render_all
 from ...class_prior.uncertainty import is_determined
-from ...tables.models.contents import no_signal_headline
+from ...tables.models.cautions import no_signal_headline
 from ...tables.models.files import describe_model
 from ...tasks import task_of
 from ..observer import Observer
@@ -22,13 +22,13 @@ from ..tasks.steps import steps_of
 from .choice import CHOSEN, SearchPlan
 from .encoding import text_facts
 from .fitting import FitResult
+from .model_tests import tests_facts, unlike_facts
 from .preparing import PreparedTable
-from .testing import tests_facts, unlike_facts
 
 if TYPE_CHECKING:
     from ...model_selection import TuningResult
     from ...report.evidence.class_shares import ClassShares
-    from ...report.evidence.testing import Tests
+    from ...report.evidence.model_tests import Tests
 
 
 def describe_training(

@@ -31,9 +31,9 @@ from ...tables.limits import free_memory, parse_size, report_full_disk
 from ...tables.names import value_key
 from ...tables.reading.chunks import iterate_chunks
 from ...tables.reading.read import iterate_tables
-from ...tables.scratch import temporary_folder
 from ...tables.sources import InMemory, Source
 from ...tables.stored import ArrayWriter, SparseWriter
+from ...tables.temporary_folders import temporary_folder
 from ...tasks import METHODS, estimator_class, task_of
 from ..observer import interruptible
 from ..options.fit import FitOptions

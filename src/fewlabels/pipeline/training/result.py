@@ -13,7 +13,7 @@ from .preparing import PreparedTable
 
 if TYPE_CHECKING:
     from ...model_selection import BaselineComparison
-    from ...report.evidence.testing import Tests
+    from ...report.evidence.model_tests import Tests
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..._typing import PathLike, TableLike
-from ...tables.given import make_source
-from ...tables.models.contents import no_signal_headline
+from ...tables.models.cautions import no_signal_headline
 from ...tables.models.files import save_model
 from ...tables.sources import InMemory, Source, input_format
+from ...tables.user_data import make_source
 from ...tasks import estimator_class
 from ..cluster.files import list_files
 from ..observer import Observer, interruptible
@@ -35,15 +35,15 @@ from .comparison import (
 from .figures import describe_training
 from .fitting import FitData, FitResult, Run, fit_estimator
 from .large import exceeds_memory, train_large
+from .model_tests import compare_labelled, explain_anomalies_used, test_model, use_anomalies
 from .on_cluster import train_on_cluster
 from .outputs import check_model_output, check_report_output, expected_rates, write_training_report
 from .preparing import PreparedTable, prepare
 from .propensities import find_propensities, weight_notes
 from .result import Training
-from .testing import compare_labelled, explain_anomalies_used, test_model, use_anomalies
 
 if TYPE_CHECKING:
-    from ...report.evidence.testing import Tests
+    from ...report.evidence.model_tests import Tests
 
 
 def train(

@@ -14,9 +14,9 @@ from ..._typing import BoolArray, PathLike
 from ..._util.messages import UserError, ref
 from ...tables.columns.schema import IMPUTE, Schema
 from ...tables.columns.tally import Tally
-from ...tables.given import make_source
 from ...tables.reading.chunks import Chunk, iterate_chunks
-from ...tables.scratch import temporary_folder
+from ...tables.temporary_folders import temporary_folder
+from ...tables.user_data import make_source
 from .state import WatchProgress
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from ..._util.messages import UserError, ref
 from ...monitoring import Monitor
 from ...monitoring.kept_rows import RetainedRow
 from ...monitoring.monitor import Update
-from ...tables.steady import Identity, identity_if_any
+from ...tables.file_identity import Identity, identity_if_any
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,13 +19,13 @@ from ...monitoring.monitor import Update
 from ...monitoring.scores import why_uncalibrated
 from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Tally
-from ...tables.given import make_source
 from ...tables.models.files import ModelFile, read_model
 from ...tables.paths import resolve_path
 from ...tables.reading.chunks import Chunk, iterate_chunks
+from ...tables.user_data import make_source
 from ..observer import Observer
 from ..options.fit import check
-from .adapting import Follower, check_can_adapt, load_adapted, read_window
+from .follower import Follower, check_can_adapt, load_adapted, read_window
 from .outputs import JsonLines, closing, records, write_prometheus
 from .sources import batches_of_stream, unread_rows
 from .state import State, WatchProgress, check_file

@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator
 from ..._typing import FloatArray, IntArray, RowMatrix
 from ..._util.deadline import Deadline
 from ...class_prior.class_ratio import estimate_shares
-from ...class_prior.contradiction import draw_wide_shares, probability_at_random
 from ...class_prior.frequent_class import estimate_from_frequent_class, is_skewed
+from ...class_prior.label_ratio import draw_wide_shares, probability_at_random
 from ...class_prior.labelled_rows import measure_separation
 
 # An estimate from fewer labels of a class is arbitrary.

@@ -12,11 +12,11 @@ from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..._util.deadline import ENDLESS
 from ...kernels import Kernel
 from ...problem import RowPenalties
-from .balance import ROW, VirtualRow
 from .clock import Clock
 from .events import Events
 from .placement import Factor, Placement
 from .state import RowStates
+from .virtual_row import ROW, VirtualRow
 
 # A method of the engine and its arguments.
 Operation: TypeAlias = tuple[Any, ...]

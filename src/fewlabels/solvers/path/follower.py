@@ -28,7 +28,7 @@ from ...kernels import Kernel
 from ...problem import Penalty, RowPenalties
 from ..run import HistoryEntry
 from .engine import Operation, PathEngine
-from .one_less import LeftOutSolver
+from .left_out import LeftOutSolver
 
 # Rows by the numbers that users know them by.
 RowIndices: TypeAlias = IntArray | Sequence[int] | int | slice

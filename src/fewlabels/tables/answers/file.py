@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..._util.messages import UserError, ref
+from ..file_identity import StrPath
 from ..paths import resolve_path
-from ..steady import StrPath
 
 _APPLICATION = 0x66776C62  # "fwlb"
 _VERSION = 1

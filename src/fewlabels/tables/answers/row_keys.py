@@ -11,8 +11,8 @@ from ..._typing import ObjectArray
 from ..._util.messages import UserError, plural, quoted
 from ...data.labels.blanks import reads_as_blank
 from ..columns.column import Cells, is_supported, text
+from ..file_identity import StrPath
 from ..names import cell_text, value_key
-from ..steady import StrPath
 from .file import AnswerFile, read_answers
 
 _DIGEST = 12  # bytes: with a million rows, two share one by chance once in 1e17 tables

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from io import BufferedIOBase
 
 from ..._util.messages import UserError
-from ..steady import StrPath
+from ..file_identity import StrPath
 from .registry import is_compressed
 
 # Smaller files take several times as long.

@@ -22,8 +22,8 @@ from ..._typing import IntArray
 from ..._util.messages import UserError, quoted, ref
 from ...data.labels.blanks import MISSING
 from ..columns.column import Cells, as_single_array, is_text
+from ..file_identity import StrPath
 from ..sources import Source
-from ..steady import StrPath
 from .blocks import blocks, is_cut_anywhere, located_blocks, new_file
 from .dialect import find_separators, name_separator
 from .registry import TablePiece

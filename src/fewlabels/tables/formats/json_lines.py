@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from ..._util.messages import UserError
+from ..file_identity import StrPath
 from ..limits import check_memory
 from ..sources import Source
-from ..steady import StrPath
 from .blocks import blocks, new_file
 from .registry import TablePiece
 

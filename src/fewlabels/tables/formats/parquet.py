@@ -11,9 +11,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ..._typing import IntArray
+from ..file_identity import StrPath
 from ..limits import check_memory
 from ..sources import Source
-from ..steady import StrPath
 from .registry import TablePiece
 
 # Rows that a part of a file has at least and at most.

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..steady import StrPath
+from ..file_identity import StrPath
 
 if TYPE_CHECKING:
     import pyarrow as pa

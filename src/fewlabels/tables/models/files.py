@@ -43,9 +43,9 @@ from ..._util.messages import UserError, listing
 from ...tasks import METHODS, estimator_class
 from ..atomic import replacing
 from ..columns.schema import Schema
+from ..file_identity import Identity, StrPath, changed_error, identity_of, read_whole
 from ..limits import check_memory
 from ..sources import existing_file
-from ..steady import Identity, StrPath, changed_error, identity_of, read_whole
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

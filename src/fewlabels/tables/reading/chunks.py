@@ -19,9 +19,9 @@ from ..columns.notation import Notation, check_unit, describe_notations
 from ..columns.schema import Schema, is_sidecar
 from ..columns.tally import Tally
 from ..columns.target import target_as_text
+from ..file_identity import StrPath
 from ..formats.registry import matrices, tables, usual_extensions
 from ..sources import DataSource, Source, as_source
-from ..steady import StrPath
 from .read import column_names, describe_reading, iterate_tables
 from .training import table_notations
 

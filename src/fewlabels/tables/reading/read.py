@@ -15,11 +15,11 @@ from ..._util.extras import require
 from ..._util.messages import UserError, listing, ref
 from ..answers.file import AnswerFile, read_answers
 from ..answers.row_keys import LabelColumn
+from ..file_identity import StrPath
 from ..formats.registry import TablePiece, matrices, usual_extensions
 from ..limits import check_memory
 from ..sources import DataSource, InMemory, Source, as_source
-from ..steady import StrPath
-from .beside import AddedColumns, SidecarColumns
+from .sidecar import AddedColumns, SidecarColumns
 
 # What Arrow and pandas take for a column, whatever it holds.
 _PER_COLUMN = 20_000

@@ -43,11 +43,11 @@ from ..columns.profile import (
 from ..columns.schema import IMPUTE, REFUSE, Schema, is_sidecar
 from ..columns.tally import Tally, describe_filled
 from ..columns.target import Labels, RowSelection, count_labels, target_as_text
+from ..file_identity import StrPath
 from ..formats.registry import tables, usual_extensions
 from ..limits import check_memory
 from ..names import value_key
 from ..sources import DataSource, InMemory, Source, as_source
-from ..steady import StrPath
 from .options import DEFAULT_COLUMN_OPTIONS, ColumnOptions
 from .read import describe_reading, read_table
 

@@ -17,10 +17,10 @@ from ...._typing import AnyArray, RowMatrix
 from ...._util.messages import UserError, listing, plural
 from ...arrays import PER_CELL, ArrayData, check_matrix, iterate_rows, map_array, read_arrays
 from ...columns.schema import Schema
+from ...file_identity import StrPath
 from ...limits import check_memory, report_full_disk
-from ...scratch import temporary_folder
 from ...sources import Source
-from ...steady import StrPath
+from ...temporary_folders import temporary_folder
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -12,9 +12,9 @@ from ...._typing import FloatArray
 from ...._util.messages import UserError
 from ...arrays import ArrayData, as_sparse, slice_rows
 from ...columns.schema import Schema
+from ...file_identity import StrPath
 from ...limits import check_memory, report_full_disk
 from ...sources import Source
-from ...steady import StrPath
 from ...stored import SparseWriter
 
 # Bytes of text that are read at a time.

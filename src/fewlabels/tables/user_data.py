@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 from .._typing import PathLike
 from .._util.messages import UserError, ref
 from .answers.row_keys import LabelColumn
-from .reading.beside import AddedColumns, SidecarColumns
+from .reading.sidecar import AddedColumns, SidecarColumns
 from .sources import DataSource, InMemory, Reading, Source, as_source
 
 if TYPE_CHECKING:

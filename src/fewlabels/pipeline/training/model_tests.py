@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from ..._typing import IntArray, RowMatrix
 from ..._util.messages import quoted, ref
 from ...rows.repeats import Groups
-from ...tables.models.contents import CANNOT_TELL, NOT_REJECTED, NOT_TESTED, REJECTED
+from ...tables.models.cautions import CANNOT_TELL, NOT_REJECTED, NOT_TESTED, REJECTED
 from ..observer import Observer
 from ..options.fit import FitOptions
 from ..tasks import Choice
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...model_selection.one_class.anomalies import AnomalyTrial
     from ...model_selection.permutation import PermutationTest
     from ...model_selection.positive_unlabelled.random_labels import LabelledAtRandomTest
-    from ...report.evidence.testing import Tests
+    from ...report.evidence.model_tests import Tests
 
 # Share of the time left that may be spent on anomalies.
 _MAX_ANOMALY_SHARE = 0.3
@@ -61,9 +61,9 @@ def test_model(
     ``before`` are the ``Tests`` of another model of these rows. The test whether labels are random
     doesn't depend on the model, so it isn't made again.
     """
-    from ...report.evidence.apart import SEPARATE, find_separating_columns  # slow to import
     from ...report.evidence.class_shares import class_shares
-    from ...report.evidence.testing import check_labels, run_tests
+    from ...report.evidence.model_tests import check_labels, run_tests
+    from ...report.evidence.separating_columns import SEPARATE, find_separating_columns
     from ...rows.grouped_folds import count_once
 
     deadline = budget.test()
@@ -97,10 +97,7 @@ def compare_labelled(
 
     Propensities allow for that, so a model with these isn't tested.
     """
-    from ...report.evidence.unlike import (  # slow to import
-        find_covariate_shift,
-        find_shift_of_positives,
-    )
+    from ...report.evidence.covariate_shift import find_covariate_shift, find_shift_of_positives
 
     found, y, deadline = prepared.found, prepared.found.y, budget.test_labels()
     if (

@@ -11,7 +11,7 @@ from .._typing import AnyArray, FloatArray, IntArray, VectorLike
 from .._util.messages import Message, ref
 from .._util.warn import warn
 from ..class_prior.class_ratio import estimate_shares
-from ..class_prior.contradiction import compare_label_ratio
+from ..class_prior.label_ratio import compare_label_ratio
 from ..data.labels.semi_supervised import class_indices, read_ratio, read_semi_labels, read_shares
 from ..kernels import TREES_FOR_CLASSES, KernelLike, SharedLeaves, kind_of, learns_labels
 from ..rows.memory import MemorySource

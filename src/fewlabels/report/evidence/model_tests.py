@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from ..._typing import IntArray, RowMatrix
 from ..._util.deadline import Deadline
 from ...kernels.operators import row_keys
-from ...model_selection.comparison.run import choose_rows
+from ...model_selection.comparison.folds import choose_rows
 from ...model_selection.permutation import NO_SIGNAL, PermutationTest, permutation_test
 from ...model_selection.positive_unlabelled.random_labels import (
     LabelledAtRandomTest,
@@ -18,9 +18,9 @@ from ...model_selection.positive_unlabelled.random_labels import (
 from ...rows.grouped_folds import count_once, take_groups
 from ..fit import HeldOutScores
 from .class_shares import ClassShares
+from .covariate_shift import CovariateShift
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
-from .unlike import CovariateShift
 
 # Labelled rows that take part, and unlabelled rows that models of several classes score.
 _MAX_LABELLED = 1500

@@ -9,8 +9,8 @@ from ..._typing import AnyArray
 from ..._util.messages import UserError, plural, ref
 from ..arrays import read_arrays
 from ..columns.schema import sidecar_name
+from ..file_identity import StrPath
 from ..sources import DataSource, InMemory, as_source
-from ..steady import StrPath
 
 
 class AddedColumns(Protocol):

@@ -9,9 +9,9 @@ import pandas as pd
 
 from ...base.task import Task
 from ...baselines.methods import ComparedMethod
-from .judge import compare_scores, half_width_factor, make_differences
+from .folds import Scores, Timing
 from .result import BaselineComparison
-from .run import Scores, Timing
+from .verdict import compare_scores, half_width_factor, make_differences
 
 _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 

@@ -23,7 +23,7 @@ from ..one_class.one_class_svm import OneClassSVM
 from ..one_class.svdd import SVDD
 from ..positive_unlabelled.pusvm import PUSVM
 from ..rows.source import RowSource, ShardedSource
-from ..semi_supervised import reading
+from ..semi_supervised import arguments
 from ..semi_supervised.s3vm import S3VM
 from .reading import Collection, code_labels, get_labels, is_collection, mark_positive
 from .source import ClusterSource
@@ -270,7 +270,7 @@ class DaskS3VM(OnCluster, S3VM):
     def _read_labels(self, rows: RowSource, y: VectorLike) -> tuple[FloatArray, AnyArray]:
         assert isinstance(rows, ClusterSource)  # which has the labels
         values = rows.labels()
-        codes, classes = reading.read_labels(values, self.unlabeled)
+        codes, classes = arguments.read_labels(values, self.unlabeled)
         values, missing = split_missing(values)
         known, first = np.unique(values[~missing], return_index=True)
         rows.mark(partial(code_labels, known=known, codes=codes[~missing][first]))

@@ -20,7 +20,7 @@ from ..._util.threads import one_blas_thread
 from ...baselines.methods import ComparedMethod
 from ...metrics.intervals import cross_fitted_interval
 from ...rows.grouped_folds import Split, group_rows, splits_counted_once, take_groups
-from .judge import cannot_change, corrected_error
+from .verdict import cannot_change, corrected_error
 
 # Most rows that take part.
 MOST_ROWS = 4000

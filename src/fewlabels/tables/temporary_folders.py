@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .steady import StrPath
+from .file_identity import StrPath
 
 _FOLDER = "fewlabels-rows-"
 _open: set[Path] = set()
