@@ -43,7 +43,7 @@ def test_curve_is_convex_from_zero(curve):
     assert curve.distance(1.0) == pytest.approx(0.0, abs=2e-3)
     slopes = [curve.slope(v) for v in (1.1, 1.4, 2.0, 4.0, 9.0)]
     assert np.all(np.diff(slopes) > -1e-3)
-    assert slopes[-1] <= curve.apart * (1 + 1e-9)
+    assert slopes[-1] <= curve.distance_of_means * (1 + 1e-9)
 
 
 def test_indistinguishable_samples_mean_that_all_are_positive(rng):

@@ -118,7 +118,7 @@ FIT = {
     "C-star for svdd": (
         _csv(GOOD),
         ["d.csv", "--C-star", "1"],
-        "--C-star needs --mach.* s3",
+        "--C-star needs --method s3",
     ),
     "bags for svdd": (
         _csv(GOOD),

@@ -147,5 +147,5 @@ def test_sizes_are_checked(rng):
             packed.apply(row_map(Map.EXP2), wrong, column_term, np.ones(3), out, 1)
     with pytest.raises(TypeError, match="too many"):
         one = tiles.CsrRows(np.ones(1), np.zeros(1, np.int64), np.array([0, 1]), term[:1])
-        lanes = tiles.Columns(np.zeros((5, 3)), np.zeros(3))
+        lanes = tiles.ColumnRows(np.zeros((5, 3)), np.zeros(3))
         tiles.apply_sparse(row_map(Map.EXP2), one, lanes, np.ones(3), np.zeros(1), 0, 1)

@@ -21,7 +21,7 @@ def compiled(kind, z):
     rows, column = np.zeros((len(term), 0, width), z.dtype), np.zeros((1, 0), z.dtype)
     out = np.empty((1, z.size), z.dtype)
     nothing = np.zeros(1, z.dtype)
-    packed, columns = tiles.Tiles(rows, term, z.size), tiles.Columns(column, nothing)
+    packed, columns = tiles.Tiles(rows, term, z.size), tiles.ColumnRows(column, nothing)
     tiles.column_tiles(row_map, packed, columns, out, 0, len(term))
     return out[0]
 

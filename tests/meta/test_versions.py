@@ -88,7 +88,7 @@ print(repr(test_versions.import_everything()))
     done = subprocess.run(words, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     found, expected = ast.literal_eval(done.stdout), import_everything()
-    assert "\nmachine : " in expected["fit_table"] and "**options" not in expected["fit_table"]
+    assert "\nmethod : " in expected["fit_table"] and "**options" not in expected["fit_table"]
     assert {name for name in expected if found[name] != expected[name]} == set()
 
 

@@ -44,11 +44,11 @@ def test_rows_that_change_first_are_in_order(positive_parts, contents):
 
 
 def test_the_page_shows_every_bound(contents):
-    text = sections.bias(contents)
+    text = sections.render_bias(contents)
     assert text.count('role="img"') == len(BOUNDS)
     line = contents.findings.bias.table.iloc[-1]
     assert f"{int(line.positive)} to {int(line.positive + line.undecided)}" in text
-    assert sections.bias(_without(contents)) is None
+    assert sections.render_bias(_without(contents)) is None
 
 
 def _without(contents):
@@ -63,7 +63,7 @@ def test_rows_that_allow_no_bound_are_named(positive_parts, contents, monkeypatc
     found = measure_sensitivity(fit_of(positive_parts), "p")
     assert found.table is None and found.ranking is None
     findings = contents.findings._replace(bias=found)
-    text = sections.bias(dataclasses.replace(contents, findings=findings))
+    text = sections.render_bias(dataclasses.replace(contents, findings=findings))
     assert "If the labels aren" in text and "(too few different rows)" in text
 
 

@@ -116,7 +116,7 @@ def test_an_interrupted_operation_is_done_or_not(rng, operation, balance, storag
 
 def threads_of_blas():
     with _threads.one_blas_thread():
-        blas = _threads._blas().info()
+        blas = _threads._find_blas().info()
     return {library["num_threads"] for library in blas if library["user_api"] == "blas"}
 
 

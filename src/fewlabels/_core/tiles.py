@@ -35,7 +35,7 @@ class CsrRows(NamedTuple):
     term: RealArray
 
 
-class Columns(NamedTuple):
+class ColumnRows(NamedTuple):
     """Dense rows that columns of kernel values belong to, and a term of each.
 
     Next to sparse rows they are interleaved lanes, of shape (d, width).
@@ -83,7 +83,7 @@ def whole_vectors(n: int, dtype: np.dtype[Any]) -> int:
 def _pass_tiles(
     row_map: RowMapping,
     rows: Tiles,
-    columns: Columns,
+    columns: ColumnRows,
 ) -> tuple[float | Address, ...]:
     """Return the arguments that functions of dense rows begin with."""
     tiles, row_term, n = rows
@@ -103,7 +103,7 @@ def _pass_tiles(
 def apply_tiles(
     row_map: RowMapping,
     rows: Tiles,
-    columns: Columns,
+    columns: ColumnRows,
     coef: FloatArray,
     out: FloatArray,
     start: int,
@@ -119,7 +119,7 @@ def apply_tiles(
 def column_tiles(
     row_map: RowMapping,
     rows: Tiles,
-    columns: Columns,
+    columns: ColumnRows,
     out: RealArray,
     start: int,
     stop: int,
@@ -136,7 +136,7 @@ def column_tiles(
 def _pass_csr(
     row_map: RowMapping,
     rows: CsrRows,
-    columns: Columns,
+    columns: ColumnRows,
 ) -> tuple[float | Address, ...]:
     """Return the arguments that functions of sparse rows begin with."""
     data, indices, indptr, row_term = rows
@@ -155,7 +155,7 @@ def _pass_csr(
 def apply_sparse(
     row_map: RowMapping,
     rows: CsrRows,
-    columns: Columns,
+    columns: ColumnRows,
     coef: FloatArray,
     out: FloatArray,
     start: int,
@@ -171,7 +171,7 @@ def apply_sparse(
 def column_sparse(
     row_map: RowMapping,
     rows: CsrRows,
-    columns: Columns,
+    columns: ColumnRows,
     out: RealArray,
     start: int,
     stop: int,

@@ -100,7 +100,7 @@ def kind_of(kernel: KernelLike) -> KernelChoice:
 
 
 def learns_labels(kind: KernelChoice) -> TypeGuard[Trees]:
-    """Return whether a kernel is made of labelled rows."""
+    """Return whether kernels of this ``kind`` are made of labelled rows."""
     return kind.learns == "labels"
 
 

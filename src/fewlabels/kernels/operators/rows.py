@@ -95,7 +95,7 @@ class SparseRows:
         for part, lanes, lane_term in groups:
             weights = np.zeros(len(lane_term))
             weights[: part.stop - part.start] = coef[part]
-            fixed = (row_map, self.core_rows, tiles.Columns(lanes, lane_term), weights, out)
+            fixed = (row_map, self.core_rows, tiles.ColumnRows(lanes, lane_term), weights, out)
             function = partial(tiles.apply_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
 
@@ -112,7 +112,7 @@ class SparseRows:
             out = np.empty((columns.shape[0], self.n), self.csr.dtype)
         groups = self._each_column_group(columns, column_term, row_map.kernel.coef0)
         for part, lanes, lane_term in groups:
-            fixed = (row_map, self.core_rows, tiles.Columns(lanes, lane_term), out[part])
+            fixed = (row_map, self.core_rows, tiles.ColumnRows(lanes, lane_term), out[part])
             function = partial(tiles.column_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
         return out
@@ -168,7 +168,7 @@ class TiledRows:
         """Add ``K(rows, columns) @ coef`` to ``out``, float64 of shape (n,)."""
         coef = np.ascontiguousarray(coef, np.float64)
         rows = tiles.Tiles(self.tiles, self.term, self.n)
-        fixed = (row_map, rows, tiles.Columns(columns, column_term), coef, out)
+        fixed = (row_map, rows, tiles.ColumnRows(columns, column_term), coef, out)
         n_jobs = self.choose_threads(len(columns), n_jobs)
         run_ranges(partial(tiles.apply_tiles, *fixed), len(self.tiles), n_jobs)
 
@@ -184,7 +184,7 @@ class TiledRows:
         if out is None:
             out = np.empty((len(columns), self.n), self.tiles.dtype)
         rows = tiles.Tiles(self.tiles, self.term, self.n)
-        fixed = (row_map, rows, tiles.Columns(columns, column_term), out)
+        fixed = (row_map, rows, tiles.ColumnRows(columns, column_term), out)
         n_jobs = self.choose_threads(len(columns), n_jobs)
         run_ranges(partial(tiles.column_tiles, *fixed), len(self.tiles), n_jobs)
         return out
