@@ -81,7 +81,7 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: AnyArray) -> FloatArray:
-        """Probabilities of the classes, logistic in the decisions.
+        """Return probabilities of the classes, logistic in the decisions.
 
         Parameters
         ----------

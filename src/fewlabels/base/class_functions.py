@@ -61,7 +61,7 @@ class ClassFunctions:
         return self.bias if self.shift is None else self.bias - self.weights @ self.shift
 
     def class_function(self, place: int) -> Function:
-        """The ``Function`` of one class."""
+        """Return the ``Function`` of one class."""
         shares = None if self.shares is None else self.shares[place : place + 1]
         return Function(
             kernels=self.kernels,
@@ -80,7 +80,7 @@ class ClassFunctions:
         )
 
     def __call__(self, X: RowMatrix, *, n_jobs: int | None = None) -> FloatArray:
-        """Values at validated rows, shape (n, n_classes)."""
+        """Return values at validated rows, shape (n, n_classes)."""
         X = self._shift_rows(X)
         if self.weights is not None:
             value = self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs))

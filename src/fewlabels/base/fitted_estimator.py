@@ -375,7 +375,7 @@ class FittedEstimator(BaseEstimator):
         return []
 
     def _values_to_keep(self) -> dict[str, Any]:
-        """Values by name that cannot be computed without the stream as it is now."""
+        """Return values by name that cannot be computed without the stream as it is now."""
         known = {
             name: self._fitted_values.peek(name, self._version)
             for name in self._cached_names_to_keep()
@@ -386,7 +386,7 @@ class FittedEstimator(BaseEstimator):
     # -- saving ----------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """Values and rows of one moment, which later changes of the model don't reach."""
+        """Return values and rows of one moment, which later changes of the model don't reach."""
         with lock_of(self):
             return self._state()
 

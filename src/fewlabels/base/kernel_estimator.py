@@ -197,7 +197,7 @@ class KernelEstimator(FittedEstimator):
     def _out_of_core_source(
         self, X: MatrixLike, sample_weight: VectorLike | None
     ) -> ShardedSource | None:
-        """The ``ShardedSource`` of rows that stay where they are; None for all others."""
+        """Return the ``ShardedSource`` of rows that stay where they are; None for all others."""
         backend = backend_of(X)
         if backend is not None:
             if not self._out_of_core.arrays:
@@ -273,7 +273,7 @@ class KernelEstimator(FittedEstimator):
         return sp.csr_array(X) if is_sparse else X
 
     def _source_to_score(self, X: MatrixLike | ShardedSource) -> ShardedSource | None:
-        """The ``ShardedSource`` of rows that are scored in pieces; None for all others.
+        """Return the ``ShardedSource`` of rows that are scored in pieces; None for all others.
 
         Those are rows of a file that is mapped and larger than ``cache_size``.
         """

@@ -185,7 +185,7 @@ def take_snapshot(model: T) -> T:
 def exclusive(
     method: Callable[Concatenate[Trained, P], T],
 ) -> Callable[Concatenate[Trained, P], T]:
-    """A method that changes its model: other threads wait, those that read it too."""
+    """Return a method that changes its model: other threads wait, those that read it too."""
 
     @wraps(method)
     def alone(model: Trained, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -207,7 +207,7 @@ def consistent(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M
 
 
 def fitting(method: Callable[Concatenate[Trained, P], T]) -> Callable[Concatenate[Trained, P], T]:
-    """A method that fits: as ``exclusive``, once parameters have been checked.
+    """Return a method that fits: as ``exclusive``, once parameters have been checked.
 
     Rows of a mapped file are refused if somebody writes into it meanwhile.
     """

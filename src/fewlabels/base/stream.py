@@ -112,7 +112,7 @@ class ConvexStream(RetrainedStream):
         return len(self.rows)
 
     def kernel_rows(self, places: IntArray) -> RowMatrix:
-        """Rows at some places, as the kernel sees them."""
+        """Return rows at some places, as the kernel sees them."""
         rows = self.rows.rows(places)
         return centered(rows, self.shift)
 
@@ -122,7 +122,7 @@ class ConvexStream(RetrainedStream):
         return make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
 
     def takes(self) -> BoolArray:
-        """Mask of the places whose rows belong on a path."""
+        """Return the mask of the places whose rows belong on a path."""
         takes, calibrates = (
             self.formulation.takes(cast(RowArrays, self.rows)),
             self.rows.get("calibrates"),
@@ -208,7 +208,7 @@ class ConvexStream(RetrainedStream):
             rows["calibrates"] = calibrates
 
     def training_rows(self) -> TrainingRows:
-        """The rows that are there, as ``TrainingRows``."""
+        """Return the rows that are there, as ``TrainingRows``."""
         state = self.rows.state()
         anomaly = state.get("anomaly")
         label = None if anomaly is None else np.where(anomaly, -1, 1).astype(np.int8)
@@ -262,7 +262,7 @@ class ConvexStream(RetrainedStream):
         return run_until_current(self._begun_path, self._next, max_steps, self.deadline)
 
     def _next(self, max_steps: int | None) -> bool | None:
-        """One operation of the path; None when there is nothing to do.
+        """Return one operation of the path; None when there is nothing to do.
 
         Rows arrive before others leave, so that every sum on the way can be reached.
         """
@@ -440,7 +440,7 @@ class ConvexStream(RetrainedStream):
         self.path = None
 
     def _variables(self) -> FloatArray:
-        """The variables of the rows on the path, shared out among equal rows."""
+        """Return the variables of the rows on the path, shared out among equal rows."""
         a, of = self._begun_path.a, self.of
         if len(a) < len(of):
             rows = self.marks.at(self.on_path)
@@ -452,7 +452,7 @@ class ConvexStream(RetrainedStream):
         return a[of]
 
     def _all_variables(self) -> FloatArray:
-        """The variables at all places."""
+        """Return the variables at all places."""
         return self.rows.scatter(self.on_path, self._variables())
 
     # Of the start and of all paths since.

@@ -71,7 +71,7 @@ class TwoClassEstimator(ClassifierMixin, KernelEstimator):
 
     @available_if(methodcaller("_has_probabilities"))
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the classes, for rows drawn as the unlabelled ones were.
+        """Return probabilities of the classes, for rows drawn as the unlabelled ones were.
 
         An increasing function of the decision, see ``probability``; of several classes, of the
         differences between their decisions. The first call after rows have changed fits it, and a

@@ -61,7 +61,7 @@ class Baseline(BaseEstimator):
         return getattr(self, "_function", None) is not None
 
     def _make_estimator(self) -> Any:
-        """A new estimator of the method; a ValueError where there is none of this name."""
+        """Return a new estimator of the method; a ValueError where there is none of this name."""
         if self.method not in self._specs:
             raise ValueError(f"Unknown method={self.method!r}; choose {', '.join(self._specs)}.")
         estimator = self._specs[self.method].make(self._seed())
@@ -74,11 +74,11 @@ class Baseline(BaseEstimator):
         return check_random_state(seed).randint(2**31 - 1)
 
     def _check_training_rows(self, X: MatrixLike, y: VectorLike = "no_validation") -> RowMatrix:
-        """Rows to learn from; at least two."""
+        """Return rows to learn from; at least two."""
         return validated_rows(self, X, y, ensure_min_samples=2, **_ROW_CHECKS)
 
     def _score_rows(self, X: MatrixLike) -> FloatArray:
-        """The function's values at rows to score."""
+        """Return the function's values at rows to score."""
         check_is_fitted(self)
         X = validated_rows(self, X, reset=False, **_ROW_CHECKS)
         return self._function(X)

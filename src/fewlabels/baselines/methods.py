@@ -129,7 +129,7 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: RowMatrix) -> AnyArray:
-        """Labels of rows."""
+        """Return labels of rows."""
         return self.spreading_.predict(X)
 
 
@@ -273,7 +273,7 @@ def _make_methods(specs: dict[str, BaselineSpec], seed: RandomStateLike) -> list
 def methods_to_compare(
     model: Any, methods: list[ComparedMethod], **settings: Any
 ) -> list[ComparedMethod]:
-    """The methods to compare: the model first, then others than itself.
+    """Return the methods to compare: the model first, then others than itself.
 
     A simple method is compared with the task's usual estimator too, which gets the ``settings``.
     """
@@ -289,7 +289,7 @@ def methods_to_compare(
 
 
 def one_class_methods(seed: RandomStateLike) -> list[ComparedMethod]:
-    """Detectors that learn from rows without labels."""
+    """Return detectors that learn from rows without labels."""
     sklearn_svm = ComparedMethod(
         "scikit-learn's OneClassSVM, defaults",
         OneClassSVM(),
@@ -300,12 +300,12 @@ def one_class_methods(seed: RandomStateLike) -> list[ComparedMethod]:
 
 
 def positive_unlabelled_methods(seed: RandomStateLike) -> list[ComparedMethod]:
-    """Classifiers that take unlabelled rows for negatives."""
+    """Return classifiers that take unlabelled rows for negatives."""
     return _make_methods(POSITIVE_UNLABELLED_METHODS, seed)
 
 
 def semi_supervised_methods(seed: RandomStateLike) -> list[ComparedMethod]:
-    """Classifiers of the labels alone, and simple ones that use unlabelled rows."""
+    """Return classifiers of the labels alone, and simple ones that use unlabelled rows."""
     majority = ComparedMethod(MAJORITY, DummyClassifier(strategy="most_frequent"), "labels")
     return [majority, *_make_methods(SEMI_SUPERVISED_METHODS, seed)]
 

@@ -135,7 +135,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         return self
 
     def score_samples(self, X: MatrixLike) -> np.ndarray:
-        """The method's scores: higher is more normal.
+        """Return the method's scores: higher is more normal.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
 
     def p_values(self, X: MatrixLike) -> np.ndarray:
-        """Conformal p-values, small for rows unlike the training rows.
+        """Return conformal p-values, small for rows unlike the training rows.
 
         Parameters
         ----------

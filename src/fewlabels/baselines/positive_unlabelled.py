@@ -143,7 +143,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         return self
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """The method's scores above the cut; positive for the positive class.
+        """Return the method's scores above the cut; positive for the positive class.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         return self.classes_[class_of(decision)]
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
+        """Return probabilities of the two classes, for rows drawn as the unlabelled ones were.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class PUBaseline(ClassifierMixin, Baseline):
     def _fit_method(
         self, estimator: Any, X: RowMatrix, positive: BoolArray
     ) -> tuple[ScoreFunction, FloatArray]:
-        """The function, and values of the rows by fits without them."""
+        """Return the function, and values of the rows by fits without them."""
         y, groups = positive.astype(int), group_rows(X, positive.astype(int) - 1)
         of_groups = kinds_of_groups(positive, groups)
         fewest = int(min(of_groups.sum(), (~of_groups).sum()))

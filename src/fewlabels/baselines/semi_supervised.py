@@ -116,7 +116,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         return self._score_rows(X)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """The class of the largest decision.
+        """Return the class of the largest decision.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         return self.classes_[class_of(decision)]
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the classes, by labelled rows held out.
+        """Return probabilities of the classes, by labelled rows held out.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
     def score(
         self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
     ) -> float:
-        """Accuracy on the labelled rows, as of ``S3VM``.
+        """Return the accuracy on the labelled rows, as of ``S3VM``.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         return curve
 
     def _fit_method(self, estimator: E, X: RowMatrix, place: IntArray) -> E:
-        """The estimator, fitted to places of classes (-1: none)."""
+        """Return the estimator, fitted to places of classes (-1: none)."""
         if self._specs[self.method].trains_on == "labels":
             known = np.flatnonzero(place >= 0)
             X, place = X[known], place[known]

@@ -59,7 +59,7 @@ class DistanceScore:
         return -_fit_neighbors(self.rows, self.k).kneighbors(X)[0][:, -1]
 
     def left_out(self) -> FloatArray:
-        """The score of each of the rows, as if it were not there."""
+        """Return the score of each of the rows, as if it were not there."""
         nearest = _fit_neighbors(self.rows, min(self.k, self.rows.shape[0] - 1))
         return -nearest.kneighbors()[0][:, -1]
 
@@ -85,7 +85,7 @@ def _fit_neighbors(rows: RowMatrix, k: int) -> NearestNeighbors:
 
 
 def make_score_function(estimator: BaseEstimator, X: RowMatrix) -> ScoreFunction:
-    """The function that an estimator fitted to rows X has found."""
+    """Return the function that an estimator fitted to rows X has found."""
     if isinstance(estimator, TunedSpreading):
         estimator = estimator.spreading_
     if isinstance(estimator, LabelSpreading):
@@ -107,7 +107,7 @@ def _share_of_second_class(nodes: Any) -> FloatArray:
 
 
 def _shares_of_classes(nodes: Any) -> FloatArray:
-    """Shares of the classes; of two the second's less the first's."""
+    """Return shares of the classes; of two the second's less the first's."""
     shares = nodes.value[:, 0]
     shares = shares / shares.sum(axis=1, keepdims=True)
     return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares

@@ -83,7 +83,7 @@ class OnCluster(LocalModel):
         return super().p_values(X, smoothed, **options)
 
     def to_local(self) -> Any:
-        """The model without its cluster: one to keep, save and export as any other.
+        """Return the model without its cluster: one to keep, save and export as any other.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class OnCluster(LocalModel):
         y: VectorLike | Collection | None = None,
         anomalies: VectorLike | None = None,
     ) -> ClusterSource:
-        """The ``ClusterSource`` of collections, which a fit releases."""
+        """Return the ``ClusterSource`` of collections, which a fit releases."""
         client = default_client() if self.client is None else self.client
         if client.asynchronous:
             raise ValueError(

@@ -33,10 +33,10 @@ class PartitionedFrame(Protocol):
         """How many partitions it has."""
 
     def to_delayed(self) -> Sequence[Delayed]:
-        """The partitions."""
+        """Return the partitions."""
 
     def map_partitions(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """The results of a function of every partition, as another collection."""
+        """Return the results of a function of every partition, as another collection."""
 
 
 # What computes a partition, and what users pass: partitions of rows, labels or weights.
@@ -90,7 +90,7 @@ def _is_frame(X: object) -> TypeGuard[PartitionedFrame]:
 
 
 def list_sources(name: str, X: Collection, **others: Collection | None) -> list[Source]:
-    """Triples of what gives rows, labels and weights of a partition (None without them).
+    """Return triples of what gives rows, labels and weights of a partition (None without them).
 
     ``name`` is the name of the estimator's class.
     """
@@ -141,7 +141,7 @@ def _partitions(name: str, values: Collection, what: str) -> list[Task]:
 
 
 def read_piece(X: Any, y: Any, weight: Any) -> Piece:
-    """A ``Piece`` of what the tasks of a partition give."""
+    """Return a ``Piece`` of what the tasks of a partition give."""
     if not hasattr(X, "shape") or len(X.shape) != 2:
         raise TypeError(
             f"holds a {type(X).__name__}, not rows and columns; every partition of X has to be a "
@@ -198,7 +198,7 @@ def _find_labels(y: AnyArray) -> OccurringLabels:
 
 
 def merge_labels(parts: Sequence[OccurringLabels]) -> AnyArray:
-    """One label of every kind that occurs in any part, as ``fit`` takes them."""
+    """Return one label of every kind that occurs in any part, as ``fit`` takes them."""
     known = [values for values, _ in parts if len(values)]
     values = np.concatenate(known or [np.empty(0)])
     blanks: list[Any] = [blank for _, some in parts for blank in some]
@@ -212,12 +212,12 @@ def merge_labels(parts: Sequence[OccurringLabels]) -> AnyArray:
 
 
 def get_labels(shard: Shard) -> FloatArray:
-    """The question for the labels of the rows of a shard, where these are its mark."""
+    """Return the question for the labels of the rows of a shard, where these are its mark."""
     return shard.marks["label"]
 
 
 def mark_positive(y: AnyArray, label: object) -> Marks:
-    """Marks of the rows of a part."""
+    """Return marks of the rows of a part."""
     y, missing = split_missing(y)
     positive = np.zeros(len(y), dtype=bool)
     positive[~missing] = y[~missing] == label
@@ -225,7 +225,7 @@ def mark_positive(y: AnyArray, label: object) -> Marks:
 
 
 def code_labels(y: AnyArray, known: AnyArray, codes: FloatArray) -> Marks:
-    """Labels of the rows of a part: the code of each known one, 0 for a missing one."""
+    """Return labels of the rows of a part: the code of each known one, 0 for a missing one."""
     y, missing = split_missing(y)
     label = np.zeros(len(y))
     label[~missing] = codes[np.searchsorted(known, y[~missing])]

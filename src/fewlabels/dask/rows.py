@@ -68,7 +68,7 @@ class PartVariables:
         self.journal.clear()
 
     def used(self) -> tuple[IntArray, FloatArray]:
-        """Numbers and values of the variables that are not zero."""
+        """Return numbers and values of the variables that are not zero."""
         assert self.ids is not None and self.a is not None
         return self.ids[self.a != 0.0], self.a[self.a != 0.0]
 
@@ -78,7 +78,7 @@ class PartVariables:
         return self.is_current and self.ids is not None
 
     def messages_to_replay(self) -> list[Message]:
-        """The messages that lead from the rows alone to where the part was."""
+        """Return the messages that lead from the rows alone to where the part was."""
         if self.ids is None:
             return [*self.journal]
         later = [

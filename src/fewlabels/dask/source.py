@@ -129,7 +129,7 @@ class ClusterSource(ShardedSource):
     # -- labels and numbers of rows --------------------------------------------------------------
 
     def labels(self) -> AnyArray:
-        """One label of every kind that occurs in any shard, as ``fit`` takes them."""
+        """Return one label of every kind that occurs in any shard, as ``fit`` takes them."""
         return merge_labels([labels for labels in self._labels if labels is not None])
 
     def mark(self, marks: MakeMarks) -> None:
@@ -173,13 +173,13 @@ class ClusterSource(ShardedSource):
         return methodcaller("assign_offset", slot.first, self.dtype, self.marks)
 
     def _threads(self) -> int:
-        """Threads of a worker: actors of one worker take turns."""
+        """Return threads of a worker: actors of one worker take turns."""
         return max(1, min(self.client.nthreads().values()))
 
     # -- messages --------------------------------------------------------------------------------
 
     def call_until_answered(self, level: int | None, messages: Mapping[int, Message]) -> list[Any]:
-        """Answers to messages by the places of their parts; each is acted upon once."""
+        """Return answers to messages by the places of their parts; each is acted upon once."""
         answers: dict[int, Any] = {}
         attempts = 0
         while True:
@@ -262,7 +262,7 @@ class ClusterSource(ShardedSource):
         return None
 
     def _with_partition_number(self, k: int, error: Exception) -> Exception:
-        """An error of a partition, which says of which one."""
+        """Return an error of a partition, which says of which one."""
         number = self.slots[k].number
         text = f"partition {number} (counted from 0) of X: {error}"
         try:

@@ -30,7 +30,7 @@ class MessageBatch:
 
 
 def method_name(message: Message) -> str:
-    """The method that a message calls, the first of several."""
+    """Return the method that a message calls, the first of several."""
     if isinstance(message, MessageBatch):
         return method_name(message.messages[0])
     reduced: Any = message.__reduce__()  # how a methodcaller travels
@@ -38,13 +38,13 @@ def method_name(message: Message) -> str:
 
 
 def used_variables(partition: Partition) -> tuple[IntArray, FloatArray]:
-    """Numbers and values of the variables that are not zero."""
+    """Return numbers and values of the variables that are not zero."""
     rows = np.flatnonzero(partition.a)
     return rows + partition.first, partition.a[rows]
 
 
 def pack(value: object) -> bytes:
-    """Bytes that ``unpacked`` makes the value of again."""
+    """Return bytes that ``unpacked`` makes the value of again."""
     return pickle.dumps(value, protocol=5)
 
 
@@ -71,7 +71,7 @@ class WorkerShard:
         self._number, self._reply = -1, b""
 
     def handle(self, number: int, level: int | None, message: bytes) -> bytes:
-        """The packed reply to a packed message: whether it failed, and what is answered."""
+        """Return the packed reply to a packed message: whether it failed, and what is answered."""
         if number != self._number:
             try:
                 reply = pack((False, self._dispatch(level, unpack(message))))
@@ -125,7 +125,7 @@ class WorkerShard:
         self.partitions = [spec.partition(self.part)]
 
     def call(self, question: Callable[[Shard], T]) -> T:
-        """The answer of the part."""
+        """Return the answer of the part."""
         return question(self.part)
 
 

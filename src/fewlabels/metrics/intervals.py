@@ -70,7 +70,7 @@ def weighted_accuracy(
     at_random: float = 0.0,
     confidence: float = CONFIDENCE,
 ) -> WeightedAccuracy:
-    """Weight recalls of cross-fitted models by class shares that are known as draws.
+    """Return the weight recalls of cross-fitted models by class shares that are known as draws.
 
     Parameters
     ----------

@@ -214,7 +214,7 @@ def _do_agree(plain: FloatArray, trimmed: FloatArray) -> bool:
 def _standardise(
     scores: FloatArray, weight: float = 1.0, **of: Any
 ) -> tuple[ScoreComponent, FloatArray]:
-    """A ``Part`` by scores of rows that it doesn't know, and these, standardised."""
+    """Return a ``Part`` by scores of rows that it doesn't know, and these, standardised."""
     known = scores[np.isfinite(scores)]
     middle = spread = 0.0
     if len(known):
@@ -228,7 +228,7 @@ def _standardise(
 def _score_by_isolation(
     X: RowMatrix, copies: WeightedCopies, places: IntArray, settings: BagSettings
 ) -> tuple[ScoreComponent, FloatArray]:
-    """The ``Part`` of the isolation kernel, and the standardised scores of reference rows.
+    """Return the ``Part`` of the isolation kernel, and the standardised scores of reference rows.
 
     References are scored by the draws in which they aren't centres, without themselves.
     """
@@ -292,7 +292,7 @@ class _References:
 def _fit_ball(
     inside: RowMatrix, rows: IntArray, marks: IntArray, is_matrix: bool, settings: BagSettings
 ) -> Bag:
-    """A ball around the rows of a bag, those farthest from their neighbours left out."""
+    """Return a ball around the rows of a bag, those farthest from their neighbours left out."""
     since = time.perf_counter()
     apart = _distances(inside, is_matrix)
     assert settings.trim is not None  # a bag has a share of its own
@@ -341,7 +341,7 @@ def _fit_ball(
 
 
 def _distances(X: RowMatrix, is_matrix: bool) -> FloatArray:
-    """Distances between the rows of a bag; by the kernel's own in a matrix."""
+    """Return distances between the rows of a bag; by the kernel's own in a matrix."""
     if is_matrix:
         diagonal = np.diag(X)
         return np.sqrt(np.maximum(diagonal[:, None] + diagonal - 2.0 * X, 0.0))
@@ -352,7 +352,7 @@ def _distances(X: RowMatrix, is_matrix: bool) -> FloatArray:
 
 
 def _neighbor_distances(distances: FloatArray) -> FloatArray:
-    """Distance of every row to its q-th neighbour, q = ``neighbor_rank(n)``."""
+    """Return the distance of every row to its q-th neighbour, q = ``neighbor_rank(n)``."""
     rank = neighbor_rank(len(distances)) if len(distances) > 1 else 0
     return np.partition(distances, rank, axis=1)[:, rank]
 
@@ -366,7 +366,7 @@ def _make_function(
     rows: IntArray,
     shift: FloatArray | None,
 ) -> Function:
-    """The sum of kernel values, or minus the squared distance to the centre."""
+    """Return the sum of kernel values, or minus the squared distance to the centre."""
     used = np.flatnonzero(a)
     options: dict[str, Any] = {"vectors": X[used], "shift": shift}
     if kernel.is_matrix:
@@ -425,7 +425,7 @@ class BagStream(PlainState):
         return 0.0
 
     def training_rows(self) -> TrainingRows:
-        """The rows that are there, as ``TrainingRows``."""
+        """Return the rows that are there, as ``TrainingRows``."""
         state = self.rows.state()
         return TrainingRows(state["X"], state["weight"])
 

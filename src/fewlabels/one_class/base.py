@@ -213,7 +213,7 @@ class OneClassEstimator(FitPredict, KernelEstimator):
         return backend.xp.where(decision >= 0, backend.array(1), backend.array(-1))
 
     def p_values(self, X: MatrixLike, smoothed: bool = False, **options: Any) -> np.ndarray:
-        """Conformal p-values: small for rows unlike the training rows.
+        """Return conformal p-values: small for rows unlike the training rows.
 
         The share of rows, among those that calibrate and the row itself, that are at most as
         normal as it: ``(#{calibration_scores_ <= score} + 1) / (n_calibration + 1)``. If the
@@ -349,7 +349,7 @@ class OneClassEstimator(FitPredict, KernelEstimator):
         sample_weight: VectorLike | None,
         anomalies: VectorLike | None = None,
     ) -> dict[str, Any]:
-        """Arguments of ``stream.add``. Of a split's new rows some calibrate."""
+        """Return arguments of ``stream.add``. Of a split's new rows some calibrate."""
         X = self._rows_to_score(X)
         new = MemorySource(X, *check_weight(sample_weight, X))
         anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._make_redraw()
@@ -363,7 +363,7 @@ class OneClassEstimator(FitPredict, KernelEstimator):
         self._held_out_share = self._tie_state = None
 
     def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
-        """Rows that change between calibration and training when others go."""
+        """Return rows that change between calibration and training when others go."""
         redraw = self._make_redraw()
         return {} if redraw is None else {"switching": redraw.without(indices)}
 
@@ -448,7 +448,7 @@ class OneClassEstimator(FitPredict, KernelEstimator):
         self._report_status(result, tol, solution.duality_gap)
 
     def _get_conformal(self) -> Conformal:
-        """The model's ``Conformal``. What it takes is computed now, if need be."""
+        """Return the model's ``Conformal``. What it takes is computed now, if need be."""
         with lock_of(self):
             found = self._fitted_values.peek("conformal", self._version)
             if found is None:
@@ -524,7 +524,7 @@ class OneClassEstimator(FitPredict, KernelEstimator):
         return self._get_conformal().threshold
 
     def _draw_tie_breakers(self, n: int) -> FloatArray:
-        """The next n of the model's random numbers, in (0, 1]."""
+        """Return the next n of the model's random numbers, in (0, 1]."""
         with lock_of(self):
             if isinstance(self.random_state, np.random.RandomState):
                 return 1.0 - self.random_state.uniform(size=n)
@@ -535,7 +535,7 @@ class OneClassEstimator(FitPredict, KernelEstimator):
             return numbers_after(used, n, seed)
 
     def _make_redraw(self) -> Redraw | None:
-        """The ``Redraw`` of one update; None without a split."""
+        """Return the ``Redraw`` of one update; None without a split."""
         return Redraw.for_stream(
             cast(ConvexStream, self._stream), self._held_out_share, self._seed()
         )

@@ -33,7 +33,7 @@ class Bag:
     def score(
         self, X: RowMatrix, *, diagonal: FloatArray | None = None, n_jobs: int | None = None
     ) -> FloatArray:
-        """The level of rows, in deviations from the median."""
+        """Return the level of rows, in deviations from the median."""
         levels = compute_level(self.function, X, diagonal=diagonal, n_jobs=n_jobs)
         return (levels - self.middle) / self.spread
 
@@ -70,7 +70,7 @@ class IsolationSimilarity:
 
 
 def log_similarity(values: FloatArray) -> FloatArray:
-    """The log of mean similarities under the isolation kernel, which may be 0."""
+    """Return the log of mean similarities under the isolation kernel, which may be 0."""
     return np.log(np.maximum(values, 0.0) + FLOOR)
 
 
@@ -87,7 +87,7 @@ class ScoreComponent:
     spread: float  # what the difference from it is divided by, > 0
 
     def standardise(self, scores: FloatArray) -> FloatArray:
-        """Scores in units of the spread."""
+        """Return scores in units of the spread."""
         return (scores - self.middle) / self.spread
 
 
@@ -160,7 +160,7 @@ class BagsSolution(Solution):
     stopped: str = ""  # why there are fewer bags than asked for
 
     def calibrated(self, scores: FloatArray, keys: AnyArray | None = None) -> Conformal:
-        """The ``Conformal`` of such scores; ``keys`` identify the rows."""
+        """Return the ``Conformal`` of such scores; ``keys`` identify the rows."""
         bags = self.function.bags
         size = 1.0 + float(np.mean([abs(bag.middle) / bag.spread for bag in bags]))
         size /= min([1.0, *(part.spread for part in self.function.parts)])

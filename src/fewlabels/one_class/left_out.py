@@ -110,5 +110,5 @@ def _find_left_out_decisions(model: Any) -> FloatArray | None:
 
 
 def _calibration_decisions(conformal: Conformal) -> FloatArray:
-    """Decisions about the rows that calibrate; with a threshold of -inf all are inside."""
+    """Return decisions about the rows that calibrate; with a threshold of -inf all are inside."""
     return conformal.as_scored(conformal.scores) - conformal.threshold

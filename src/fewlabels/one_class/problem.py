@@ -228,7 +228,7 @@ def svdd_squared(
     anomaly: npt.ArrayLike | None = None,
     C_anomaly: float | None = None,
 ) -> DualProblem:
-    """Problem (P) of SVDD with squared slack.
+    """Return problem (P) of SVDD with squared slack.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def svdd_linear(
     anomaly: npt.ArrayLike | None = None,
     C_anomaly: float | None = None,
 ) -> DualProblem:
-    """Problem (P) of SVDD with linear slack; ``C sum(w) >= 1`` over normal rows.
+    """Return problem (P) of SVDD with linear slack; ``C sum(w) >= 1`` over normal rows.
 
     ``gram``, ``weight``, ``anomaly`` and ``C_anomaly`` are as in :func:`svdd_squared`.
     """
@@ -271,7 +271,7 @@ def one_class(
     anomaly: npt.ArrayLike | None = None,
     C_anomaly: float = ANOMALY_COST,
 ) -> DualProblem:
-    """Problem (P) of the one-class SVM, with nu in (0, 1].
+    """Return problem (P) of the one-class SVM, with nu in (0, 1].
 
     ``gram``, ``weight`` and ``anomaly`` are as in :func:`svdd_squared`. ``C_anomaly`` is in units
     of the cost of a normal row's slack.

@@ -406,7 +406,7 @@ class SVDD(OneClassEstimator):
 
 
 def _constant_diagonal(gram: GramOperator) -> float | None:
-    """K(x, x) where that is the same for all rows, else None."""
+    """Return K(x, x) where that is the same for all rows, else None."""
     diagonal = gram.diagonal()
     alike = np.ptp(diagonal) <= 1e-9 * max(1.0, np.abs(diagonal).max())
     return float(diagonal.mean()) if alike else None

@@ -292,7 +292,7 @@ class SVDDEnsemble(OneClassEstimator):
     # -- how it is done --------------------------------------------------------------------------
 
     def _describe_solution(self) -> BagsSolution:
-        """The bags of the rows that are there; those that hold the same rows stay."""
+        """Return the bags of the rows that are there; those that hold the same rows stay."""
         stream = self._stream
         assert stream is not None
         rows, last = stream.training_rows(), self._fitted_values.latest("solution")
@@ -328,7 +328,7 @@ class SVDDEnsemble(OneClassEstimator):
         callback: Callback | None = None,
         known: Sequence[Bag] = (),
     ) -> BagsSolution:
-        """The ``BagsSolution`` of rows, without rows of weight 0."""
+        """Return the ``BagsSolution`` of rows, without rows of weight 0."""
         by_neighbors = self.gamma == "neighbors"
         settings = BagSettings(
             n_bags=self.n_bags,
@@ -366,7 +366,7 @@ class SVDDEnsemble(OneClassEstimator):
         )
 
     def _isolation(self) -> Isolation | None:
-        """The ``Isolation`` that the score includes, or None."""
+        """Return the ``Isolation`` that the score includes, or None."""
         is_matrix = self.kernel == "precomputed"
         if isinstance(self.isolation, Isolation) or self.isolation is True:
             if is_matrix:

@@ -201,7 +201,7 @@ def _solve_bag(
     tol: float,
     deadline: Deadline,
 ) -> BagModels | None:
-    """Coefficients and biases of one bag, each started from the smaller cost or gamma.
+    """Return coefficients and biases of one bag, each started from the smaller cost or gamma.
 
     With them how many iterations it took, and a Result that did not reach the tolerance, if any.
     None where the deadline came first.
@@ -235,7 +235,7 @@ def _solve_bag(
 
 
 def _decide_all_rows(gram: GramOperator, rows: IntArray, coef: FloatArray) -> FloatArray:
-    """Values of the expansions at all rows, without bias, shape (n_kernels, n_costs, n)."""
+    """Return values of the expansions at all rows, without bias, shape (n_kernels, n_costs, n)."""
     out = np.zeros((*coef.shape[:2], gram.n))
     if gram.value_cost == 0.0:  # products cost less than kernel values
         for coef_k, out_k in zip(coef, out, strict=True):

@@ -210,7 +210,7 @@ class PUEstimator(TwoClassEstimator):
         return classes
 
     def _found_prior(self, rows: PURows | ShardedPURows) -> Prior:
-        """The prior that a fit to ``rows`` takes: given and checked, or estimated."""
+        """Return the prior that a fit to ``rows`` takes: given and checked, or estimated."""
         seed, weights = self._seed(), self.propensity_weights_
         deadline, data = self._deadline.part(_TIME_SHARE_OF_PRIOR), rows.for_prior(seed)
         if self.prior == "estimate" and weights is not None and weights.one_sample:
@@ -237,7 +237,7 @@ class PUDescriber:
     def solution(
         self, rows: PURows | SupportRows, found: PUSolution, lam: float, is_held: bool
     ) -> PUSVMFit:
-        """The function, cut where ``threshold`` says, and what follows from it."""
+        """Return the function, cut where ``threshold`` says, and what follows from it."""
         data, gram, left_out = rows.data, found.gram, None
         has_curve = self.probability is not None
         if self.threshold == "leave-one-out" or (has_curve and not is_held):
@@ -302,7 +302,7 @@ def find_prior_for_fit(
     sample_weight: VectorLike | None = None,
     propensity: VectorLike | None = None,
 ) -> tuple[Prior, AnyArray]:
-    """The Prior that ``fit`` of a new model would take, and the classes."""
+    """Return the Prior that ``fit`` of a new model would take, and the classes."""
     estimator._validate_params()
     check_prior(estimator.prior)
     rows = estimator._read(X, y, sample_weight, propensity)
@@ -364,7 +364,7 @@ def fit_each_setting(
 
 
 def zip_settings(lam: VectorLike | None, prior: VectorLike | None) -> list[dict[str, float]]:
-    """The settings of a path, one dict each."""
+    """Return the settings of a path, one dict each."""
     settings = {"lam": lam, "prior": prior}
     given = {k: np.asarray(v, dtype=float) for k, v in settings.items() if v is not None}
     shapes = {v.shape for v in given.values()}

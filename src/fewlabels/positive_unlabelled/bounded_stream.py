@@ -61,7 +61,7 @@ class BoundedPUStream(SavedStream):
         return len(self.rows)
 
     def training_rows(self) -> TrainingRows:
-        """The rows that are there, as ``TrainingRows``."""
+        """Return the rows that are there, as ``TrainingRows``."""
         state = self.rows.state()
         return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
 
@@ -147,7 +147,7 @@ class BoundedPUStream(SavedStream):
         return self.done
 
     def solution(self) -> tuple[DualProblem, Result]:
-        """The model's problem over the rows on the path, and its Result."""
+        """Return the model's problem over the rows on the path, and its Result."""
         return self._solution(self._data(self._places()))
 
     def _places(self) -> IntArray:

@@ -101,19 +101,19 @@ class PUData:
         return make_training_gram(self.kernel, self.X, self.n_jobs, float64=self.float64)
 
     def gram_of(self, rows: IntArray) -> GramOperator:
-        """K over some rows."""
+        """Return K over some rows."""
         if self.kernel.is_matrix:
             return self.gram_all.take(rows)
         return make_training_gram(self.kernel, self.X[rows], self.n_jobs, float64=self.float64)
 
     def diagonal(self, rows: IntArray) -> FloatArray:
-        """K(x, x) of some rows."""
+        """Return K(x, x) of some rows."""
         if self.kernel.is_matrix:
             return np.diagonal(self.X)[rows].astype(float)
         return self.kernel.diagonal(self.X[rows])
 
     def expand_over_positives(self, coef: FloatArray) -> Expansion:
-        """The function ``sum_P coef_i K(x_i, .)``, evaluated in float64."""
+        """Return the function ``sum_P coef_i K(x_i, .)``, evaluated in float64."""
         if self.kernel.is_matrix:
             return Expansion(self.kernel, self.X, coef, columns=self.positive, n_jobs=self.n_jobs)
         return make_exact_expansion(self.kernel, self.X[self.positive], coef, self.n_jobs)
@@ -239,7 +239,7 @@ class PUSolution:
 def make_exact_expansion(
     kernel: Kernel, vectors: RowMatrix, coef: FloatArray, n_jobs: int
 ) -> Expansion:
-    """The function ``sum_i coef_i K(x_i, .)``, evaluated in float64."""
+    """Return the function ``sum_i coef_i K(x_i, .)``, evaluated in float64."""
     row_map = None
     if isinstance(kernel, MappedKernel):
         row_map = RowMap(kernel, vectors, np.dtype(np.float64))

@@ -73,7 +73,7 @@ class EnsembleSolution:
 def ensemble_grams(
     kernels: Sequence[Kernel], vectors: RowMatrix, n_jobs: int
 ) -> list[GramOperator]:
-    """One operator per kernel over the same rows; the last kernel needs most precision."""
+    """Return one operator per kernel over the same rows; the last kernel needs most precision."""
     dtype: npt.DTypeLike | None = np.float64 if vectors.shape[0] <= MAX_ROWS_SOLVED_WHOLE else None
     grams: list[GramOperator] = []
     for kernel in reversed(kernels):
@@ -103,7 +103,7 @@ def solve_ensemble(
 
 
 def _average_families(solved: list[EnsembleSolution], rows: DistinctPURows) -> EnsembleSolution:
-    """The mean of their decisions, standardised, with members side by side."""
+    """Return the mean of their decisions, standardised, with members side by side."""
     unlabeled = rows.weight * (rows.label < 0)
     share, parts = 1.0 / len(solved), [one.function.standardise(unlabeled) for one in solved]
     function = HeldOutFunction(
@@ -138,7 +138,7 @@ def _average_families(solved: list[EnsembleSolution], rows: DistinctPURows) -> E
 def _solve_family(
     grams: list[GramOperator], rows: DistinctPURows, settings: EnsembleSettings, deadline: Deadline
 ) -> EnsembleSolution:
-    """Both stages of one family."""
+    """Return both stages of one family."""
     from ..metrics.scores import roc_area  # predictions don't need the package
 
     gram, n_kernels = grams[0], len(grams)
@@ -191,7 +191,7 @@ def _solve_family(
 def _squared_norms(
     gram: GramOperator, rows: DistinctPURows, settings: EnsembleSettings
 ) -> FloatArray:
-    """K(x, x)."""
+    """Return K(x, x)."""
     if not settings.is_linear:
         return gram.diagonal()
     share = rows.total_weight / rows.total_weight.sum()
@@ -200,7 +200,7 @@ def _squared_norms(
 
 
 def _average_members(bags: Bagging, weights: FloatArray, rows: DistinctPURows) -> HeldOutFunction:
-    """The weighted mean of the members, standardised."""
+    """Return the weighted mean of the members, standardised."""
     n_kernels, _, n = bags.scores.shape
     total = HeldOutFunction(np.zeros((n_kernels, n)), 0.0, np.zeros(n))
     for k, c in np.argwhere(weights):
@@ -212,7 +212,7 @@ def _average_members(bags: Bagging, weights: FloatArray, rows: DistinctPURows) -
 
 
 def _estimate_posterior(first: HeldOutFunction, rows: DistinctPURows, prior: float) -> FloatArray:
-    """Probabilities that rows are positive, from held-out scores; 1 for labelled ones."""
+    """Return probabilities that rows are positive, from held-out scores; 1 for labelled ones."""
     positive = rows.label > 0
     x = first.standardise(rows.weight * ~positive).held_out
     features = np.column_stack([x, np.ones(len(x))])
@@ -234,7 +234,7 @@ def _solve_second_stage(
     settings: EnsembleSettings,
     deadline: Deadline,
 ) -> tuple[HeldOutFunction, Result]:
-    """The model of all rows over the mean kernel."""
+    """Return the model of all rows over the mean kernel."""
     weights = weights.sum(axis=1)
     used = np.flatnonzero(weights)
     gram = grams[used[0]]

@@ -27,7 +27,7 @@ _BREAKPOINT_TOLERANCE = 1e-9
 
 
 def score_unlabeled_left_out(found: PUSolution, data: PUData, deadline: Deadline) -> FloatArray:
-    """Values at the unlabelled rows, without bias, as if each had not been trained on.
+    """Return values at the unlabelled rows, without bias, as if each had not been trained on.
 
     Without one unit of weight of row u, f(x_u) grows by ``sigma_u / w_u`` times the squared
     distance of ``phi(x_u) - m`` to the span of the rows between breakpoints; where there are none,
@@ -131,7 +131,7 @@ def _squared_distances(
     moved: FloatArray,
     deadline: Deadline,
 ) -> FloatArray:
-    """Squared distances of ``rows`` to the span of ``members`` (of the others, for these).
+    """Return squared distances of ``rows`` to the span of ``members`` (of the others, for these).
 
     Inner products are ``K_ij - moved_i - moved_j``, and ``diagonal``.
     """

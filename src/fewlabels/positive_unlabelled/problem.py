@@ -17,7 +17,7 @@ _AUTO_COST = 0.15
 
 
 def weight_of_norm(lam: str | float, weight_positive: float) -> float:
-    """The number that ``lam`` means; ``weight_positive`` is the positive rows' weight."""
+    """Return the number that ``lam`` means; ``weight_positive`` is the positive rows' weight."""
     return _AUTO_COST / weight_positive if lam == "auto" else float(lam)
 
 
@@ -97,7 +97,7 @@ class DoubleHinge(Formulation):
                 raise ValueError(f"no {name} training row would be left; keep at least one.")
 
     def with_positives(self, weight: float) -> Self:
-        """The formulation where the positive rows weigh ``weight``."""
+        """Return the formulation where the positive rows weigh ``weight``."""
         return replace(self, lam=weight_of_norm("auto", weight)) if self.follows else self
 
     @staticmethod
@@ -144,7 +144,7 @@ def pu_double_hinge(
     lam: float,
     weight: FloatArray | None = None,
 ) -> DualProblem:
-    """Problem (P) of PUSVM with the double hinge loss.
+    """Return problem (P) of PUSVM with the double hinge loss.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def pu_double_hinge(
 def pu_ramp_step(
     gram: GramOperator, label: FloatArray, cost: FloatArray, reversed_rows: BoolArray
 ) -> DualProblem:
-    """One convex step of positive-unlabelled learning with the ramp loss.
+    """Return one convex step of positive-unlabelled learning with the ramp loss.
 
     The ramp is ``cost_i (max(0, 1 - y f) - max(0, -1 - y f))`` (du Plessis et al. 2014);
     the step takes the second part by its tangent, which for rows with ``y f < -1`` (the

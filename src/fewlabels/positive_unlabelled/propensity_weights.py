@@ -49,7 +49,7 @@ class PropensityWeights:
     full_effective_size: float
 
     def __call__(self, propensity: FloatArray) -> FloatArray:
-        """Factors of the weights of labelled rows with these propensities.
+        """Return factors of the weights of labelled rows with these propensities.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ _MAX_ROWS = 1000
 def propensity_weights(
     propensity: FloatArray, weight: FloatArray, gram: GramOperator, one_sample: bool = False
 ) -> PropensityWeights:
-    """The ``PropensityWeights`` of labelled rows.
+    """Return the ``PropensityWeights`` of labelled rows.
 
     Parameters
     ----------

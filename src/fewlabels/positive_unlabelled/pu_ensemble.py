@@ -375,7 +375,7 @@ class PUEnsemble(base.PUEstimator):
         shift: FloatArray | None,
         gram: GramOperator,
     ) -> PUEnsembleFit:
-        """The function, cut where the held-out scores say, and what follows from it."""
+        """Return the function, cut where the held-out scores say, and what follows from it."""
         coef = np.zeros((len(kernels), rows.X.shape[0]))
         coef[:, distinct.index] = found.function.coef
         unlabeled = distinct.label < 0

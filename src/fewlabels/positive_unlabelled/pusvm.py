@@ -439,7 +439,7 @@ class PUSVM(base.PUEstimator):
         return super()._ready_stream()
 
     def _fit_curve(self) -> Curve:
-        """The curve of the scores of rows left out."""
+        """Return the curve of the scores of rows left out."""
         held_out, stream = self._held_out, cast(PUStream | BoundedPUStream | None, self._stream)
         if held_out is None:
             if stream is None:
@@ -461,7 +461,7 @@ class PUSVM(base.PUEstimator):
         return replace(curve, agrees=True)
 
     def _cached_names_to_keep(self) -> list[str]:
-        """The curve that is known, or follows from scores which a file does not hold."""
+        """Return the curve that is known, or follows from scores which a file does not hold."""
         if self.probability is None:
             return []
         if self._held_out is not None:
@@ -527,7 +527,7 @@ class PUSVM(base.PUEstimator):
     def _make_stream(
         self, stated: DoubleHinge, rows: PURows, result: Result, solution: PUSVMFit
     ) -> PUStream | BoundedPUStream:
-        """The rows of a fit, and its solution."""
+        """Return the rows of a fit, and its solution."""
         is_bounded = self.bias > 1.0
         a = np.zeros(rows.n)
         a[rows.numbers if is_bounded else rows.numbers[rows.data.unlabeled]] = result.a

@@ -93,7 +93,7 @@ class PURows(PURowsBase):
     def train(
         self, settings: PUSettings, before: tuple[float, PUSolution] | None = None
     ) -> tuple[PUSolution, Self, DoubleHinge | None]:
-        """The ``PUSolution`` with some ``PUSettings``, and the rows as it weighs them.
+        """Return the ``PUSolution`` with some ``PUSettings``, and the rows as it weighs them.
 
         And the formulation that updates follow, None where they can't. ``before``: lambda and
         PUSolution of a model over the same rows, to start from.
@@ -191,7 +191,7 @@ class ShardedPURows:
         return self._make_data(np.union1d(chosen, some[~positive & (weight > 0)]))[0]
 
     def _make_data(self, ids: IntArray) -> tuple[PUData, RowMatrix]:
-        """Some rows as ``PUData``, and as they were given."""
+        """Return some rows as ``PUData``, and as they were given."""
         X = self.source.take(ids)
         parts = zip(*self.source.call_all(ReadLabels(ids)), strict=True)
         weight, positive = map(np.concatenate, parts)
@@ -267,7 +267,7 @@ def _cut_between(
     weights: tuple[float, float, float],
     rounding: float,
 ) -> float | None:
-    """The cut among rows between two ends; None where it is not well inside."""
+    """Return the cut among rows between two ends; None where it is not well inside."""
     below, weight, share = weights
     parts = zip(*rows.call_all(methodcaller("within", *ends, *known)), strict=True)
     values, width = (np.concatenate(part) for part in parts)

@@ -36,7 +36,7 @@ class HeldOutFunction:
         )
 
     def scale(self, factor: float) -> HeldOutFunction:
-        """The function times a number."""
+        """Return the function times a number."""
         return HeldOutFunction(factor * self.coef, factor * self.bias, factor * self.held_out)
 
     def standardise(self, weight: FloatArray) -> HeldOutFunction:

@@ -45,12 +45,12 @@ class PUStream(ConvexStream):
     # -- rows ------------------------------------------------------------------------------------
 
     def _weights(self, places: IntArray) -> FloatArray:
-        """Weights of positive rows."""
+        """Return weights of positive rows."""
         weight, factor = self.rows["weight"][places], self.rows.get("factor")
         return weight if factor is None else weight * factor[places]
 
     def positives(self) -> IntArray:
-        """Places of the positive rows with a weight."""
+        """Return places of the positive rows with a weight."""
         rows = self.rows
         return np.flatnonzero(rows.alive & rows["positive"] & (rows["weight"] > 0))
 
@@ -146,7 +146,7 @@ class PUStream(ConvexStream):
         return super().__getstate__()
 
     def current_pu_rows(self) -> PURows:
-        """The rows that the present function is made of, as ``PURows``."""
+        """Return the rows that the present function is made of, as ``PURows``."""
         self._repair_sums()
         if self.path is not None:
             self._sync_membership()
@@ -172,7 +172,7 @@ class PUStream(ConvexStream):
         return rows, found
 
     def decide_left_out(self, places: IntArray) -> FloatArray:
-        """Decisions about rows with a weight by the models of all other rows."""
+        """Return decisions about rows with a weight by the models of all other rows."""
         positive, values = self.rows["positive"][places], np.empty(len(places))
         values[~positive] = decisions_without(self, places[~positive])
         if positive.any():

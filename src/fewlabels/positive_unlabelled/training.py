@@ -71,7 +71,7 @@ def solve_bounded(
 
 
 def bounded_problem(data: PUData, stated: DoubleHingeOverAll) -> DualProblem:
-    """The problem of a ``DoubleHingeOverAll`` over all rows."""
+    """Return the problem of a ``DoubleHingeOverAll`` over all rows."""
     weight, positive = np.empty(data.X.shape[0]), np.zeros(data.X.shape[0], dtype=bool)
     weight[data.unlabeled], weight[data.positive] = data.weight_unlabeled, data.weight_positive
     positive[data.positive] = True
@@ -83,7 +83,7 @@ def bounded_problem(data: PUData, stated: DoubleHingeOverAll) -> DualProblem:
 def bounded_solution(
     problem: DualProblem, result: Result, data: PUData, stated: DoubleHingeOverAll
 ) -> tuple[PUSolution, PUData]:
-    """A PUSolution from a Result of ``bounded_problem``, and the data with its weights."""
+    """Return a PUSolution from a Result of ``bounded_problem``, and the data with its weights."""
     size = 2.0 * stated.lam * stated.weight_positive / stated.prior
     # The weights that the variables of positive rows stand for.
     used = -result.a[data.positive] * size
@@ -94,7 +94,7 @@ def bounded_solution(
 def solution_over_all(
     problem: DualProblem, result: Result, data: PUData, lam: float
 ) -> PUSolution:
-    """A PUSolution from a Result of the problem of a ``DoubleHingeOverAll``."""
+    """Return a PUSolution from a Result of the problem of a ``DoubleHingeOverAll``."""
     return PUSolution(
         coef=-result.a,
         f=-result.gradient[data.unlabeled],
@@ -110,7 +110,7 @@ def solution_over_all(
 def double_hinge_solution(
     problem: DualProblem, result: Result, data: PUData, lam: float
 ) -> PUSolution:
-    """The function and the value of (4) from a Result of the dual (6)."""
+    """Return the function and the value of (4) from a Result of the dual (6)."""
     coef = np.empty(data.X.shape[0])
     coef[data.positive] = problem.total * data.share_positive
     coef[data.unlabeled] = -result.a
@@ -150,7 +150,7 @@ def _evaluate_from_function(
 
 
 def _solve_by_qp(problem: DualProblem, engine: Settings, start: Result | None = None) -> Result:
-    """A Result, which continues the history and iterations of ``start``."""
+    """Return a Result, which continues the history and iterations of ``start``."""
     options: dict[str, Any] = {"max_time": engine.max_time}
     options |= {} if engine.max_iter < 0 else {"max_iter": engine.max_iter}
     result = REFERENCE_SOLVERS["qp"].run(problem, engine.tol, **options)
@@ -186,7 +186,7 @@ def _solve_by_usmo(data: PUData, problem: DualProblem, settings: PUSettings) -> 
 
 
 def solve_ramp(data: PUData, settings: PUSettings) -> PUSolution:
-    """A local minimum of (4) with the ramp loss, as a PUSolution."""
+    """Return a local minimum of (4) with the ramp loss, as a PUSolution."""
     gram, lam = data.gram_all, settings.lam
     label = np.full(gram.n, -1.0)
     label[data.positive] = 1.0

@@ -134,7 +134,7 @@ class DualProblem:
         return block
 
     def matrix(self) -> FloatArray:
-        """Q, not to be written to."""
+        """Return Q, not to be written to."""
         Q, held = self.gram.matrix, True
         if Q is None:
             Q, held = self.gram.whole(), False
@@ -153,7 +153,7 @@ class DualProblem:
         return gradient
 
     def survey(self, a: FloatArray, gradient: FloatArray) -> Totals:
-        """Sums and extremes at a point, with ``gradient = Q a``."""
+        """Return sums and extremes at a point, with ``gradient = Q a``."""
         return self.penalty.survey(a, gradient, self.gram.diagonal())
 
     def duality_gap(self, a: FloatArray, gradient: FloatArray, multiplier: float) -> float:
@@ -176,7 +176,7 @@ class DualProblem:
         return self.penalty.gap(a, gradient, self.ridge, multiplier, implied)
 
     def supported_gap(self, result: CertifiedPoint) -> float:
-        """The gap of a Result, with what rounding may hide; NaN where it bounds nothing."""
+        """Return the gap of a Result, with what rounding may hide; NaN where it bounds nothing."""
         missing = find_missing_curvature(self.gram, result.a)
         if not missing:
             return result.duality_gap
@@ -187,7 +187,7 @@ class DualProblem:
         return result.duality_gap + self.scale * sums * missing * width
 
     def feasible_start(self) -> FloatArray:
-        """A feasible point: variables filled one after the other from their bounds."""
+        """Return a feasible point: variables filled one after the other from their bounds."""
         a = self.penalty.nearest_zero()
         return self.penalty.filled(a, self.total - float(a.sum()))
 

@@ -60,7 +60,7 @@ class Formulation(ABC):
 
     @abstractmethod
     def penalty(self, rows: RowArrays, mass: float) -> Penalty:
-        """Penalties of the variables ``b`` of some rows, of all that weigh ``mass``."""
+        """Return penalties of the variables ``b`` of some rows, of all that weigh ``mass``."""
 
     def masses(self, rows: RowArrays) -> FloatArray:
         """How much each row adds to the mass."""
@@ -75,7 +75,7 @@ class Formulation(ABC):
         return 0.0
 
     def penalty_and_total(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
-        """Penalties and the sum of the model's own variables ``a``."""
+        """Return penalties and the sum of the model's own variables ``a``."""
         unit, penalty = self.unit(mass), self.penalty(rows, mass)
         if unit != 1.0:
             penalty = penalty.scaled(1.0 / unit, 1.0 / unit)
@@ -84,7 +84,7 @@ class Formulation(ABC):
     def problem(
         self, gram: GramOperator, rows: RowArrays, mass: float | None = None
     ) -> DualProblem:
-        """The model's problem over rows, in its own variables ``a``."""
+        """Return the model's problem over rows, in its own variables ``a``."""
         mass = float(np.sum(self.masses(rows))) if mass is None else mass
         penalty, total = self.penalty_and_total(rows, mass)
         return DualProblem(gram, penalty, total, scale=self.scale, ridge=self.ridge(rows))
@@ -102,19 +102,19 @@ class Formulation(ABC):
         """
 
     def takes(self, rows: RowArrays) -> BoolArray:
-        """Mask of the rows that have a variable."""
+        """Return the mask of the rows that have a variable."""
         return rows["weight"] > 0
 
     def on_path(self, rows: RowArrays) -> Formulation:
-        """The formulation as a path over such rows follows it: with its own ``origin``."""
+        """Return the formulation as a path over such rows follows it: with its own ``origin``."""
         return self
 
     def with_new_rows(self, rows: RowArrays) -> Formulation:
-        """The formulation of a path that these rows join."""
+        """Return the formulation of a path that these rows join."""
         return self
 
     def path_multiplier(self, multiplier: float, mass: float) -> float:
-        """The path's multiplier from the model's."""
+        """Return the path's multiplier from the model's."""
         return self.unit(mass) * multiplier + self.total(mass) * self.origin
 
     def check_remaining(self, rows: RowArrays) -> None:

@@ -55,7 +55,7 @@ class Penalty(PiecewiseLinear):
     def from_pieces(
         cls, ends: Sequence[float | FloatArray], slopes: Sequence[float | FloatArray], n: int
     ) -> Penalty:
-        """Penalty from ends and slopes of which scalars are repeated ``n`` times."""
+        """Return a penalty from ends and slopes of which scalars are repeated ``n`` times."""
         return cls(*(tuple(as_vector(v, n) for v in values) for values in (ends, slopes)))
 
     @classmethod
@@ -66,7 +66,7 @@ class Penalty(PiecewiseLinear):
         slope: float | FloatArray,
         n: int,
     ) -> Penalty:
-        """Penalty without kinks; scalars are repeated ``n`` times."""
+        """Return a penalty without kinks; scalars are repeated ``n`` times."""
         return cls.from_pieces((lower, upper), (slope,), n)
 
     @classmethod
@@ -79,7 +79,7 @@ class Penalty(PiecewiseLinear):
         slope_right: float | FloatArray,
         n: int,
     ) -> Penalty:
-        """Penalty with one kink; scalars are repeated ``n`` times."""
+        """Return a penalty with one kink; scalars are repeated ``n`` times."""
         return cls.from_pieces((lower, kink, upper), (slope_left, slope_right), n)
 
     @classmethod
@@ -110,12 +110,12 @@ class Penalty(PiecewiseLinear):
         return Extent.from_penalty(self)
 
     def take(self, indices: Indices) -> Penalty:
-        """The penalties of the variables ``indices``."""
+        """Return the penalties of the variables ``indices``."""
         both = self.ends, self.slopes
         return self._unchecked(*(tuple(array[indices] for array in arrays) for arrays in both))
 
     def scaled(self, breakpoints: float | FloatArray, slopes: float) -> Penalty:
-        """The penalty with all breakpoints, and all slopes, times a number > 0."""
+        """Return the penalty with all breakpoints, and all slopes, times a number > 0."""
         ends = tuple(end * breakpoints for end in self.ends)
         return self._unchecked(ends, tuple(slope * slopes for slope in self.slopes))
 
@@ -190,7 +190,7 @@ class Penalty(PiecewiseLinear):
 
     @classmethod
     def joined(cls, parts: Sequence[Penalty]) -> Penalty:
-        """The penalties of several groups of variables, one after the other."""
+        """Return the penalties of several groups of variables, one after the other."""
         most = max(len(part.kinks) for part in parts)
         parts = [part.padded(most) for part in parts]
         groups = zip(*((part.ends, part.slopes) for part in parts), strict=True)
@@ -212,7 +212,7 @@ class Penalty(PiecewiseLinear):
         return self._unchecked(ends, self.slopes)
 
     def merge_equal_rows(self, copies: DuplicateRows) -> Penalty:
-        """Penalties of the sums of variables that have the same slopes, as ``copies`` say.
+        """Return penalties of the sums of variables that have the same slopes, as ``copies`` say.
 
         What the best way of sharing a sum out costs (the infimal convolution).
         """
@@ -262,7 +262,7 @@ class Penalty(PiecewiseLinear):
         size: FloatArray | float = 0.0,
         rates: FloatArray | None = None,
     ) -> Totals:
-        """The ``Totals`` at a point ``a`` with its ``gradient`` Q a.
+        """Return the ``Totals`` at a point ``a`` with its ``gradient`` Q a.
 
         ``size`` is the diagonal of the kernel. ``rates``, of shape (2, n), receives the gradient
         plus the slopes to the right and to the left.
@@ -293,7 +293,7 @@ class Penalty(PiecewiseLinear):
         return a
 
     def multiplier(self, a: FloatArray, gradient: FloatArray) -> float:
-        """Multiplier of the equality, see ``Totals.multiplier``."""
+        """Return the multiplier of the equality, see ``Totals.multiplier``."""
         return self.survey(a, gradient).multiplier
 
     @classmethod
@@ -305,7 +305,7 @@ class Penalty(PiecewiseLinear):
         return penalty
 
     def _check_lengths(self, *arrays: FloatArray) -> Iterator[FloatArray]:
-        """Numbers of all variables for compiled code, which checks no lengths."""
+        """Yield numbers of all variables for compiled code, which checks no lengths."""
         shape = self.ends[0].shape
         for array in arrays:
             if array.shape != shape:
@@ -329,7 +329,7 @@ class RowPenalties:
 
     @classmethod
     def convex(cls, penalty: Penalty, ridge: FloatArray | float = 0.0) -> RowPenalties:
-        """Rows with a convex penalty."""
+        """Return rows with a convex penalty."""
         check_costs(penalty)
         n = len(penalty)
         ridge = np.ascontiguousarray(np.broadcast_to(ridge, n), dtype=float)
@@ -337,7 +337,7 @@ class RowPenalties:
 
     @classmethod
     def labelled(cls, y: FloatArray, C: float | FloatArray) -> RowPenalties:
-        """Rows of a support vector machine: hinge loss at the cost ``C``, labels +-1."""
+        """Return rows of a support vector machine: hinge loss at the cost ``C``, labels +-1."""
         return cls.semi_supervised(y, C)
 
     @classmethod
@@ -366,7 +366,7 @@ class RowPenalties:
 
 
 def group_sums(copies: DuplicateRows, values: FloatArray) -> FloatArray:
-    """Sums of values over rows that are equal."""
+    """Return sums of values over rows that are equal."""
     totals = np.zeros(len(copies.first))
     code.group_sums(copies.of, _to_contiguous(values), totals)
     return totals
@@ -401,7 +401,7 @@ def _is_contiguous(array: AnyArray | float) -> TypeGuard[FloatArray]:
 
 
 def _to_contiguous(array: AnyArray) -> FloatArray:
-    """The array in the one form that compiled code takes, so that it is compiled once."""
+    """Return the array in the one form that compiled code takes, so that it is compiled once."""
     return array if _is_contiguous(array) else np.require(array, float, ["C", "W"])
 
 

@@ -44,11 +44,11 @@ class PiecewiseLinear(ABC):
 
     @abstractmethod
     def take(self, indices: Indices) -> PiecewiseLinear:
-        """The penalties of the variables ``indices``."""
+        """Return the penalties of the variables ``indices``."""
 
     @abstractmethod
     def scaled(self, breakpoints: float | FloatArray, slopes: float) -> PiecewiseLinear:
-        """The penalty with all breakpoints, and all slopes, times a number > 0."""
+        """Return the penalty with all breakpoints, and all slopes, times a number > 0."""
 
     @abstractmethod
     def gap(
@@ -83,7 +83,7 @@ class PiecewiseLinear(ABC):
     # -- pieces ----------------------------------------------------------------------------------
 
     def arrays(self) -> tuple[FloatArray, ...]:
-        """The ends, and then the slopes."""
+        """Return the ends, and then the slopes."""
         return (*self.ends, *self.slopes)
 
     @property
@@ -124,7 +124,7 @@ class PiecewiseLinear(ABC):
         return where(a >= self.upper, inf, right), where(a <= self.lower, -inf, left)
 
     def _slope_of(self, is_above: Callable[[FloatArray], BoolArray]) -> FloatArray:
-        """Slopes of the pieces above all kinks for which ``is_above`` is true."""
+        """Return slopes of the pieces above all kinks for which ``is_above`` is true."""
         slope = self.slopes[0]
         for kink, above in zip(self.kinks, self.slopes[1:], strict=True):
             slope = self.xp.where(is_above(kink), above, slope)
@@ -140,7 +140,7 @@ class PiecewiseLinear(ABC):
         return self._slope_of(lambda kink: a > kink)
 
     def between(self, a: FloatArray) -> BoolArray:
-        """Mask of the variables strictly between two breakpoints."""
+        """Return the mask of the variables strictly between two breakpoints."""
         between = (a > self.lower) & (a < self.upper)
         for kink in self.kinks:
             between = between & (a != kink)
@@ -165,12 +165,12 @@ class PiecewiseLinear(ABC):
         return a
 
     def nearest_zero(self) -> FloatArray:
-        """The bounds, where finite, or else the points next to zero."""
+        """Return the bounds, where finite, or else the points next to zero."""
         above = self.xp.minimum(self.upper, self._number(0.0))
         return self.xp.where(self.xp.isfinite(self.lower), self.lower, above)
 
     def can_absorb(self, a: FloatArray, amount: float) -> BoolArray:
-        """Variables between breakpoints that can take ``amount`` without reaching one."""
+        """Return variables between breakpoints that can take ``amount`` without reaching one."""
         below, above = self.neighbours(a)
         room = above - a if amount > 0 else a - below
         return self.between(a) & (room >= abs(amount))
@@ -185,7 +185,7 @@ class PiecewiseLinear(ABC):
         return value
 
     def _within(self, piece: int, a: FloatArray | float) -> FloatArray | float:
-        """The nearest points to a variable on a piece, where the outer ones have no end."""
+        """Return the nearest points to a variable on a piece, where the outer ones have no end."""
         if piece > 0:
             a = self.xp.maximum(a, self.kinks[piece - 1])
         return self.xp.minimum(a, self.kinks[piece]) if piece < len(self.kinks) else a

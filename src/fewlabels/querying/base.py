@@ -144,7 +144,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def utilities(self, question: Question) -> FloatArray:
-        """The utility of every row; only candidates' utilities count."""
+        """Return the utility of every row; only candidates' utilities count."""
 
     def choose(self, question: Question, batch_size: int) -> Iterator[Choice]:
         """Yield (row, utilities of all rows, reason), the best row first.
@@ -220,7 +220,7 @@ def class_probabilities(f: FloatArray) -> FloatArray:
 
 
 def check_whole_number(name: str, value: object) -> int:
-    """A parameter that is a whole number >= 1."""
+    """Return a parameter that is a whole number >= 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise ValueError(f"{name}={value!r} is not a whole number.")
     if value < 1:

@@ -58,7 +58,7 @@ class Central(Strategy):
             candidates = candidates[candidates != row]
 
     def _clusters(self, X: RowMatrix) -> tuple[IntArray, FloatArray]:
-        """The cluster of every row, and its distance from the centre as a share below 1."""
+        """Return the cluster of every row, and its distance from the centre as a share below 1."""
         if self._cached is None or self._cached[0] is not X:
             n = X.shape[0]
             rows = self._rng.permutation(n)[:_N_ROWS_CLUSTERED]

@@ -64,7 +64,7 @@ class Mixed(Strategy):
             yield row, values, why
 
     def choose_strategy(self, n_labels: int) -> Strategy:
-        """The strategy whose turn it is when ``n_labels`` rows have labels."""
+        """Return the strategy whose turn it is when ``n_labels`` rows have labels."""
         if self.first is not None and n_labels < self.n_first:
             return self.first
         shares = np.array([share for _, share in self.parts])

@@ -104,7 +104,7 @@ class ArrayFile:
         return self.dtype.itemsize * math.prod(self.shape[1:])
 
     def open(self) -> FileIO:
-        """The file, as long as nobody has touched it."""
+        """Return the file, as long as nobody has touched it."""
         try:
             file = open(self.path, "rb", buffering=0)
         except FileNotFoundError:
@@ -115,7 +115,7 @@ class ArrayFile:
         return file
 
     def read(self, file: FileIO, start: int, stop: int) -> AnyArray:
-        """Rows ``start`` to ``stop`` of the array, from the opened file."""
+        """Return rows ``start`` to ``stop`` of the array, from the opened file."""
         rows = np.empty((max(0, stop - start), *self.shape[1:]), self.dtype)
         room = rows.reshape(-1).view(np.uint8).data
         file.seek(self.offset + start * self.row_bytes)

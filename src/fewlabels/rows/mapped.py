@@ -16,13 +16,13 @@ Stamp = tuple[int, int, int, int]
 
 
 def read_stamp(file: str | int) -> Stamp:
-    """Identities of files, to notice when somebody writes into one or replaces it."""
+    """Return identities of files, to notice when somebody writes into one or replaces it."""
     found = os.stat(file)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def find_mapped_files(*values: object) -> Iterator[str]:
-    """Files of the arrays, or sparse matrices, that are mapped from one to be read.
+    """Yield files of the arrays, or sparse matrices, that are mapped from one to be read.
 
     Whoever maps a file to write to it knows what is written.
     """
@@ -45,7 +45,7 @@ def _arrays_of(value: object) -> tuple[object, ...]:
 
 
 def copy_mapped(X: RowMatrix) -> RowMatrix:
-    """Rows in memory: mapped ones are copied, all others are as they are."""
+    """Return rows in memory: mapped ones are copied, all others are as they are."""
     if not any(find_mapped_files(X)):
         return X
     return X.copy() if is_sparse(X) else np.array(X)
@@ -66,7 +66,7 @@ class MappedFiles:
         return bool(self._before)
 
     def written(self) -> str | None:
-        """A file into which somebody has written since, None without any."""
+        """Return a file into which somebody has written since, None without any."""
         for file, before in self._before.items():
             now = _stamp_if_any(file)
             if before and now and before != now and before[:2] == now[:2]:

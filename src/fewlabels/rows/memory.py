@@ -134,14 +134,14 @@ class MemorySource(RowSource):
         return numbers if self.anomaly is None else numbers | {"anomaly": self.anomaly}
 
     def normal(self) -> tuple[RowMatrix, FloatArray | None]:
-        """Normal rows that count, and their weights (None when they are all 1)."""
+        """Return normal rows that count, and their weights (None when they are all 1)."""
         if self.anomaly is None:
             return self.X, self.weight
         places = np.flatnonzero(~self.anomaly)
         return self.X[places], None if self.weight is None else self.weight[places]
 
     def scatter(self, values: FloatArray) -> FloatArray:
-        """Values of the rows that count, at all rows; 0 for the others."""
+        """Return values of the rows that count, at all rows; 0 for the others."""
         if self.kept is None:
             return values
         everywhere = np.zeros(self.everything.shape[0])
@@ -182,5 +182,5 @@ class BoundProblemInMemory(BoundProblem):
         return self.with_result(solve_decomposition(self.problem, start, settings))
 
     def with_result(self, result: Result) -> SolvedProblem:
-        """A result as what is solved."""
+        """Return a result as what is solved."""
         return SolvedProblem(self.source.X, self.source.indices, self.problem, result)

@@ -48,7 +48,7 @@ def neighbor_gamma(X: MatrixLike, factor: float = 4.0) -> float:
 
 
 def gamma_from_distances(distances: FloatArray, factor: float) -> float:
-    """The width that distances to a near neighbour make, see :func:`neighbor_gamma`."""
+    """Return the width that distances to a near neighbour make, see :func:`neighbor_gamma`."""
     width = float(np.median(distances))
     if width <= 0.0:
         above = distances[distances > 0.0]
@@ -59,7 +59,7 @@ def gamma_from_distances(distances: FloatArray, factor: float) -> float:
 
 
 def far_from_neighbors(X: MatrixLike, share: float = 0.4) -> BoolArray:
-    """The rows that lie farthest from their neighbours, where anomalies are likely.
+    """Return the rows that lie farthest from their neighbours, where anomalies are likely.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def far_from_neighbors(X: MatrixLike, share: float = 0.4) -> BoolArray:
 
 
 def gamma_for_reach(rows: RowMatrix, far: BoolArray, share: float) -> float:
-    """The largest gamma at which all but a ``share`` of the rows are within reach.
+    """Return the largest gamma at which all but a ``share`` of the rows are within reach.
 
     Out of reach is where the mean kernel value is lost in the rounding of a decision. However far
     rows are, gamma is not so small that those trained on become one point.
@@ -111,12 +111,12 @@ def share_out_of_reach(rows: RowMatrix, core: RowMatrix, gamma: float) -> float:
 
 
 def _reach_limit(n: int) -> float:
-    """Gamma times squared distance to one of n rows, at the edge of the reach."""
+    """Return the gamma times squared distance to one of n rows, at the edge of the reach."""
     return max(1.0, float(-np.log(_LOST * n)))
 
 
 def mark_farthest(distances: FloatArray, share: float) -> BoolArray:
-    """Mask of the ``share`` of rows with the largest distances."""
+    """Return the mask of the ``share`` of rows with the largest distances."""
     n = len(distances)
     n_kept = min(n, max(2, int(np.ceil((1.0 - share) * n))))
     far = np.ones(n, dtype=bool)
@@ -125,12 +125,12 @@ def mark_farthest(distances: FloatArray, share: float) -> BoolArray:
 
 
 def neighbor_rank(n: int) -> int:
-    """Q = sqrt(n), rounded, below n."""
+    """Return Q = sqrt(n), rounded, below n."""
     return max(1, min(n - 1, round(float(np.sqrt(n)))))
 
 
 def neighbor_distances(X: RowMatrix) -> FloatArray:
-    """Distance of every row to its q-th neighbour, q = ``neighbor_rank(n)``."""
+    """Return the distance of every row to its q-th neighbour, q = ``neighbor_rank(n)``."""
     n = X.shape[0]
     if n < 2:
         raise ValueError(f"X has {n} row(s); distances to neighbours need 2 rows at least.")

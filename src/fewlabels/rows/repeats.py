@@ -252,7 +252,7 @@ def _halves_agree(rows: RowMatrix, repeated: BoolArray) -> bool:
 
 
 def _drop_rescaled_columns(rows: FloatArray, columns: IntArray) -> IntArray:
-    """Columns that aren't another one in other units, which has the same order of rows."""
+    """Return columns that aren't another one in other units, which has the same order of rows."""
     observed: set[bytes] = set()
     for column in columns:
         values, place = np.unique(rows[:, column], return_inverse=True)
@@ -276,7 +276,7 @@ def _is_whole(own: FloatArray, other: FloatArray, repeated: BoolArray) -> bool:
 
 
 def _tie_probability(counts: IntArray) -> float:
-    """Probability that two different ones of all rows have the same value."""
+    """Return the probability that two different ones of all rows have the same value."""
     n = float(counts.sum())
     return float(np.sum(counts * (counts - 1.0)) / max(n * (n - 1.0), 1.0))
 
@@ -355,14 +355,14 @@ def _static_share(fine: _Column, place: IntArray) -> float:
 
 
 def _ends(fine: _Column, place: IntArray) -> tuple[IntArray, IntArray]:
-    """Least and greatest value of another column by value of ``fine``."""
+    """Return the least and greatest value of another column by value of ``fine``."""
     value = place[np.argsort(fine.place, kind="stable")]
     first = np.cumsum(np.r_[0, fine.counts[:-1]])
     return np.minimum.reduceat(value, first), np.maximum.reduceat(value, first)
 
 
 def _number_combinations(places: list[IntArray]) -> Groups:
-    """Numbers of the combinations of values."""
+    """Return numbers of the combinations of values."""
     found = places[0]
     for place in places[1:]:
         found = np.unique(found * (place.max() + 1) + place, return_inverse=True)[1]

@@ -10,7 +10,7 @@ from .repeats import Groups
 
 
 def value_order(X: RowMatrix, group: AnyArray, weight: FloatArray) -> IntArray:
-    """Rows of one group after the other, by values alone, as often as weights say.
+    """Return rows of one group after the other, by values alone, as often as weights say.
 
     Groups are in the order of their marks: unlabelled rows, then positive ones, if ``group`` is a
     mask of the positive ones.

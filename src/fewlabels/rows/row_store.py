@@ -69,7 +69,7 @@ class PlainState(ABC):
         """Continue from these values."""
 
     def snapshot(self) -> Self:
-        """Another stream where this one stands: changes of either don't reach the other."""
+        """Return another stream where this one stands: changes of either don't reach the other."""
         other = type(self).__new__(type(self))
         other.__setstate__(self.__getstate__())
         return other
@@ -102,7 +102,7 @@ class RowStore:
         return self._values[name]
 
     def get(self, name: str) -> AnyArray | None:
-        """The numbers of that name at all places, None without any."""
+        """Return the numbers of that name at all places, None without any."""
         return self._values.get(name)
 
     def __setitem__(self, name: str, value: npt.ArrayLike) -> None:
@@ -130,11 +130,11 @@ class RowStore:
         return self._n_alive == self.n_places
 
     def rows(self, places: IntArray) -> RowMatrix:
-        """Rows at some places."""
+        """Return rows at some places."""
         return self.X[places]
 
     def at(self, places: IntArray | BoolArray) -> dict[str, AnyArray]:
-        """The numbers of rows at some places (a mask will do), by name."""
+        """Return the numbers of rows at some places (a mask will do), by name."""
         return {name: value[places] for name, value in self._values.items()}
 
     def numbers(self, places: IntArray) -> IntArray:
@@ -142,7 +142,7 @@ class RowStore:
         return np.where(self.alive, np.cumsum(self.alive) - 1, -1)[places]
 
     def scatter(self, places: IntArray, values: FloatArray) -> FloatArray:
-        """Values of the rows at some places, at all places; 0 for the others."""
+        """Return values of the rows at some places, at all places; 0 for the others."""
         everywhere = np.zeros(self.n_places)
         everywhere[places] = values
         return everywhere
@@ -254,7 +254,7 @@ class AnomalyMarks:
             self.rows["anomaly"] = self.rows["followed"] = np.zeros(self.rows.n_places, bool)
 
     def values_of_new(self, key: FloatArray, anomaly: BoolArray | None) -> dict[str, AnyArray]:
-        """Numbers by name of new rows, from their keys and marks (None: all are normal)."""
+        """Return numbers by name of new rows, from their keys and marks (None: all are normal)."""
         if anomaly is not None and anomaly.any():
             self.hold()
         if self.rows.get("anomaly") is None:
@@ -264,12 +264,12 @@ class AnomalyMarks:
         return {"key": key, "anomaly": anomaly, "followed": anomaly}
 
     def at(self, places: IntArray) -> dict[str, AnyArray]:
-        """Numbers of rows at places by name, with the marks that the path follows."""
+        """Return numbers of rows at places by name, with the marks that the path follows."""
         numbers = self.rows.at(places)
         return numbers | {"anomaly": numbers["followed"]} if "followed" in numbers else numbers
 
     def mask_of_changed_marks(self, on_path: IntArray) -> BoolArray:
-        """Mask of the rows on the path that leave it because their marks have changed.
+        """Return the mask of the rows on the path that leave it because their marks have changed.
 
         Those that become normal come first, so that every sum on the way can be reached.
         """
@@ -304,7 +304,7 @@ class AnomalyMarks:
 
 
 def _anomaly_key(key: FloatArray) -> FloatArray:
-    """A number that differs from the key, for each key."""
+    """Return a number that differs from the key, for each key."""
     return np.where(np.abs(key) < 1.0, key + 2.0, 2.0 * key)
 
 
@@ -370,7 +370,7 @@ class SavedStream(PlainState):
         }
 
     def rounding_violation(self) -> float:
-        """The violation of the solution where rounding keeps it above ``tol``, else 0.
+        """Return the violation of the solution where rounding keeps it above ``tol``, else 0.
 
         ``tol`` is in units of the gradient or, with ``is_relative``, of the size of its
         terms.
@@ -379,7 +379,7 @@ class SavedStream(PlainState):
         return violation if violation > self.tol * (size if self.is_relative else 1.0) else 0.0
 
     def _violation_now(self) -> tuple[float, float]:
-        """The violation of the solution, and the size of the gradient's terms."""
+        """Return the violation of the solution, and the size of the gradient's terms."""
         return self._last_violation
 
     def certify_solution(
@@ -413,7 +413,7 @@ class SavedStream(PlainState):
 
 
 def weight_in_training(rows: Mapping[str, RowMatrix]) -> FloatArray:
-    """Weights from numbers of rows by name; 0 for rows that calibrate."""
+    """Return weights from numbers of rows by name; 0 for rows that calibrate."""
     weight = rows["weight"]
     return np.where(rows["calibrates"], 0.0, weight) if "calibrates" in rows else weight
 
@@ -434,7 +434,7 @@ def make_labelled_store(X: RowMatrix, label: AnyArray, weight: FloatArray | None
 
 
 def read_indices(indices: VectorLike, n: int) -> IntArray:
-    """Indices of ``n`` training rows, each once, from 0 to n - 1; a mask is allowed."""
+    """Return indices of ``n`` training rows, each once, from 0 to n - 1; a mask is allowed."""
     indices = np.atleast_1d(np.asarray(indices))
     if indices.dtype == bool:
         if indices.shape != (n,):

@@ -36,14 +36,14 @@ class Shard(ABC):
 
     @abstractmethod
     def pieces(self) -> Iterable[tuple[slice, RowMatrix]]:
-        """All rows, as (slice, rows) one after the other."""
+        """Return all rows, as (slice, rows) one after the other."""
 
     @abstractmethod
     def take(self, places: IntArray) -> RowMatrix:
-        """The rows at ascending places, counted from the shard's first row."""
+        """Return the rows at ascending places, counted from the shard's first row."""
 
     def gram(self, spec: ProblemSpec) -> GramOperator:
-        """K at the rows, made as a ``ProblemSpec`` says."""
+        """Return K at the rows, made as a ``ProblemSpec`` says."""
         kernel = spec.kernel
         known = np.ones(self.n) if kernel.is_similarity else None
         return PieceGram(self, spec.gram, spec.refined().gram, known)
@@ -53,16 +53,16 @@ class Shard(ABC):
         return Moments.from_shard(self)
 
     def farthest(self, center: FloatArray | None) -> float:
-        """The largest squared norm of a row less a centre, which may be None."""
+        """Return the largest squared norm of a row less a centre, which may be None."""
         norms = (squared_norms(centered(rows, center)) for _, rows in self.pieces())
         return max((float(some.max(initial=0.0)) for some in norms), default=0.0)
 
     def number(self, row: int) -> int:
-        """The number that a user knows a row by."""
+        """Return the number that a user knows a row by."""
         return self.first + row
 
     def local_places(self, ids: IntArray) -> IntArray:
-        """Places of the rows that are here among some numbers in ascending order."""
+        """Return places of the rows that are here among some numbers in ascending order."""
         low, high = np.searchsorted(ids, (self.first, self.first + self.n))
         return ids[low:high] - self.first
 
@@ -169,7 +169,7 @@ class Moments:
 
 
 def choose_rows(n: int, size: int, seed: int | np.random.Generator = 0) -> IntArray:
-    """Numbers of so many of n rows at random, ascending."""
+    """Return numbers of so many of n rows at random, ascending."""
     if size >= n:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
@@ -186,12 +186,12 @@ class TakeRows:
 
 
 def get_weights(shard: Shard) -> FloatArray:
-    """The question for the weights of the rows of a shard."""
+    """Return the question for the weights of the rows of a shard."""
     return np.ones(shard.n) if shard.weight is None else shard.weight
 
 
 def stack_rows(arrays: Sequence[RowMatrix]) -> RowMatrix:
-    """Rows of several arrays, or CSR arrays, one after the other."""
+    """Return rows of several arrays, or CSR arrays, one after the other."""
     if any(map(sp.issparse, arrays)):
         return sp.csr_array(sp.vstack(arrays, format="csr"))
     return np.concatenate(arrays)

@@ -59,7 +59,7 @@ class BoundProblem(ABC):
 
     @abstractmethod
     def sample(self) -> tuple[GramOperator, float]:
-        """The operator of a few of the rows, and the mean of all ridges."""
+        """Return the operator of a few of the rows, and the mean of all ridges."""
 
     @abstractmethod
     def solve(self, settings: Settings) -> SolvedProblem:
@@ -108,7 +108,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def gamma(self, rule: str | float) -> float:
-        """The number that a rule for gamma means for these rows."""
+        """Return the number that a rule for gamma means for these rows."""
 
     @abstractmethod
     def check(self, kernel: Kernel, *, width: bool) -> None:
@@ -116,7 +116,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def build_problem(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> BoundProblem:
-        """The problem that a ``Formulation`` states over the rows that count."""
+        """Return the problem that a ``Formulation`` states over the rows that count."""
 
     @abstractmethod
     def shift(self, kernel: Kernel) -> FloatArray | None:
@@ -128,7 +128,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:
-        """The source without some rows, and these rows if nobody else keeps them.
+        """Return the source without some rows, and these rows if nobody else keeps them.
 
         The latter as arguments of a ``Function``: rows, and options by name. Else None.
         """
@@ -255,12 +255,12 @@ class ShardedSource(RowSource):
     # -- what a source may do otherwise ----------------------------------------------------------
 
     def call_each(self, questions: Iterable[Callable[[Shard], Answer]]) -> list[Answer]:
-        """The answers ``question(shard)`` to a question for each shard, in their order."""
+        """Return the answers ``question(shard)`` to a question for each shard, in their order."""
         asked = zip(questions, self.shards, strict=True)
         return run_each([partial(question, shard) for question, shard in asked], self.n_jobs)
 
     def rows(self, spec: ProblemSpec) -> Rows:
-        """The engine's ``Rows``, whose partitions are ``spec.partition(shard)``."""
+        """Return the engine's ``Rows``, whose partitions are ``spec.partition(shard)``."""
         partitions = self.call_all(partial(spec.partition, arrays=NumpyBackend()))
         scale = spec.formulation.scale
         return Rows(partitions, spec.total(), scale, self.n_jobs, self.max_sampled_rows)
@@ -279,7 +279,7 @@ class ShardedSource(RowSource):
             shard.weight = np.where(own, 0.0, 1.0 if shard.weight is None else shard.weight)
 
     def numbers(self, ids: IntArray) -> IntArray:
-        """The numbers of rows as they were before any were left out."""
+        """Return the numbers of rows as they were before any were left out."""
         return ids
 
     def spent(self) -> dict[str, float]:
@@ -289,7 +289,7 @@ class ShardedSource(RowSource):
     # -- what follows ----------------------------------------------------------------------------
 
     def with_usage(self, callback: Callback | None) -> Callback:
-        """A callback that notes in each entry of the history what the source has spent."""
+        """Return a callback that notes in each entry of the history what the source has spent."""
 
         def note(entry: HistoryEntry) -> object:
             entry.update(self.spent())
@@ -308,11 +308,11 @@ class ShardedSource(RowSource):
         return [(shard.first, shard.first + shard.n) for shard in self.shards]
 
     def call_all(self, question: Callable[[Shard], Answer]) -> list[Answer]:
-        """The answers of all shards, in their order."""
+        """Return the answers of all shards, in their order."""
         return self.call_each([question] * len(self.shards))
 
     def take(self, ids: IntArray) -> RowMatrix:
-        """Rows by their numbers, in ascending order."""
+        """Return rows by their numbers, in ascending order."""
         return stack_rows(self.call_all(TakeRows(np.asarray(ids))))
 
     def sample(self, size: int, seed: int = 0) -> RowMatrix:
@@ -338,7 +338,7 @@ class ShardedSource(RowSource):
         return self.moments.center
 
     def farthest(self, center: FloatArray | None) -> float:
-        """The largest squared norm of a row less a centre, which may be None."""
+        """Return the largest squared norm of a row less a centre, which may be None."""
         return max(self.call_all(methodcaller("farthest", center)), default=0.0)
 
 
@@ -390,5 +390,5 @@ def _digits_left(kernel: MappedKernel, norm: float, X: RowMatrix) -> bool:
 
 
 def choose_evenly(n: int) -> IntArray:
-    """Numbers of a few of n rows, from the first to the last."""
+    """Return numbers of a few of n rows, from the first to the last."""
     return np.unique(np.linspace(0, n - 1, min(n, _N_ROWS_FOR_SPREAD)).astype(np.intp))

@@ -54,7 +54,7 @@ class ProblemSpec:
         *,
         moves: bool = True,
     ) -> Self:
-        """The problem over the rows of a source; ``moves`` if all rows may be shifted."""
+        """Return the problem over the rows of a source; ``moves`` if all rows may be shifted."""
         assert isinstance(kernel, MappedKernel)  # rows that are not in memory have no other
         row_map, shift, moments = None, None, source.moments
         if kernel.is_linear:
@@ -76,7 +76,7 @@ class ProblemSpec:
         return replace(self, formulation=formulation, _alike={})
 
     def gram(self, X: RowMatrix) -> GramOperator:
-        """The operator of some rows in memory."""
+        """Return the operator of some rows in memory."""
         if self.row_map is None:
             return LinearGram(centered(X, self.shift), self.n_jobs)
         return RowsGram(self.row_map, X, self.n_jobs)
@@ -87,7 +87,7 @@ class ProblemSpec:
         return replace(self, row_map=row_map)
 
     def partition(self, shard: Shard, arrays: NumpyBackend | None = None) -> Partition:
-        """The rows of a shard, as the engine asks them."""
+        """Return the rows of a shard, as the engine asks them."""
         gram, first = shard.gram(self), shard.first
         are_alike = shard.weight is None and not shard.marks and self.kernel.is_similarity
         known = self._alike.get(shard.n) if are_alike else None
@@ -99,7 +99,7 @@ class ProblemSpec:
         return Partition(gram, penalty, ridge, self.formulation.scale, first, arrays=arrays)
 
     def build_penalty(self, shard: Shard, diagonal: FloatArray) -> tuple[Penalty, FloatArray]:
-        """Penalties and ridges of the rows of a shard, whose K_ii are known."""
+        """Return penalties and ridges of the rows of a shard, whose K_ii are known."""
         weight = np.ones(shard.n) if shard.weight is None else shard.weight
         counts = weight > 0
         rows = {"weight": np.where(counts, weight, 1.0), "diagonal": diagonal, **shard.marks}

@@ -81,7 +81,7 @@ def fit_rows(
 
 
 def check_rows(estimator: KernelEstimator, X: MatrixLike, *, reset: bool) -> RowMatrix:
-    """Rows as a C-ordered float array or CSR array; float32 stays float32.
+    """Return rows as a C-ordered float array or CSR array; float32 stays float32.
 
     With a precomputed kernel, ``X`` holds kernel values against the training rows.
     """
@@ -183,7 +183,7 @@ def _is_plain(X: object, estimator: KernelEstimator, reset: bool) -> TypeGuard[A
 
 
 def _largest(numbers: AnyArray) -> float:
-    """The largest number, by its size; NaN where one is."""
+    """Return the largest number, by its size; NaN where one is."""
     return float(max(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
 
 
@@ -205,7 +205,7 @@ def _refuse_non_numbers(X: MatrixLike) -> None:
 def check_weight(
     sample_weight: VectorLike | None, X: RowMatrix
 ) -> tuple[FloatArray | None, IntArray | None]:
-    """Weights of the rows that count and their indices; None where all count, and alike."""
+    """Return weights of the rows that count and their indices; None where all count, and alike."""
     if sample_weight is None:
         return None, None
     if isinstance(sample_weight, Real):
@@ -281,7 +281,7 @@ def is_out_of_core(X: object) -> bool:
 
 
 def load_rows(X: object, rows: RowMatrix | None = None) -> RowMatrix:
-    """The rows of X in memory, unless they are known: an array of NumPy or CSR."""
+    """Return the rows of X in memory, unless they are known: an array of NumPy or CSR."""
     if rows is not None:
         return rows
     if isinstance(X, ShardedSource):
@@ -292,7 +292,7 @@ def load_rows(X: object, rows: RowMatrix | None = None) -> RowMatrix:
 
 
 def read_weights(sample_weight: VectorLike | None, X: RowMatrix) -> FloatArray | None:
-    """Weights of all rows, 0 for those that do not count; None where they are all 1."""
+    """Return weights of all rows, 0 for those that do not count; None where they are all 1."""
     backend = backend_of(sample_weight)
     weight, kept = check_weight(
         sample_weight if backend is None else backend.numpy(sample_weight), X

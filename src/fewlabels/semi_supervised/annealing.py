@@ -33,7 +33,7 @@ _N_REFITS = 3
 def anneal(
     data: S3VMData, settings: S3VMSettings, signs_before: FloatArray | None = None
 ) -> S3VMSolution:
-    """An ``S3VMSolution`` from the SVM of the labelled rows, C* growing to its value.
+    """Return an ``S3VMSolution`` from the SVM of the labelled rows, C* growing to its value.
 
     ``signs_before`` are signs of unlabelled rows to start from instead, at full C*; 0 for none.
     """
@@ -97,7 +97,7 @@ def _fit_labelled(
     problem_at: Callable[[float, float | None], MakeStep],
     annealing: bool,
 ) -> Result:
-    """The SVM of the labelled rows: unlabelled rows cost nothing."""
+    """Return the SVM of the labelled rows: unlabelled rows cost nothing."""
     signs = np.ones(len(data.label))
     result = steps.solve(problem_at(0.0, data.target)(signs), None)
     for _ in range(_N_REFITS if annealing and data.target is not None else 0):
@@ -109,7 +109,7 @@ def _fit_labelled(
 
 
 def _scaled_target(data: S3VMData, result: Result) -> float:
-    """The balance target in units of |f|: f is small while unlabelled rows cost little."""
+    """Return the balance target in units of |f|: f is small while unlabelled rows cost little."""
     assert data.target is not None
     size = np.abs(data.decision(result)[data.unlabeled])
     order = np.argsort(size)
@@ -119,7 +119,7 @@ def _scaled_target(data: S3VMData, result: Result) -> float:
 
 
 def _continue_from(problem: DualProblem, result: Result) -> Result:
-    """A start for another problem from the solution of the one before."""
+    """Return a start for another problem from the solution of the one before."""
     start = warm_start(problem, result.a, result.gradient)
     start.history, start.n_iter = result.history, result.n_iter
     return start
@@ -150,5 +150,5 @@ def _extrapolate(
 
 
 def annealing_levels(C_star: float) -> list[float]:
-    """C* of every level, the last one its value."""
+    """Return C* of every level, the last one its value."""
     return [C_star * _LEVEL_FACTOR ** -(_N_LEVELS - 1 - k) for k in range(_N_LEVELS)]

@@ -34,7 +34,7 @@ def refuse_no_labels(name: str, y: VectorLike | None) -> None:
 
 
 def read_labels(y: VectorLike, unlabeled: object) -> tuple[FloatArray, AnyArray]:
-    """Labels of rows by number, and the classes."""
+    """Return labels of rows by number, and the classes."""
     given, classes, doubtful = read_semi_labels(y, unlabeled)
     if doubtful:
         warn(
@@ -77,7 +77,7 @@ def uses_label_ratio(balance: Balance) -> bool:
 
 
 def find_means(f: FloatArray, weight: FloatArray, shares: FloatArray) -> list[float]:
-    """Means of f at which the classes have some shares, a number for each function.
+    """Return means of f at which the classes have some shares, a number for each function.
 
     The constraint's own mean, ``2 * share - 1``, supposes that ``|f|`` is 1. Where f of the
     labelled rows alone, moved until a share of the rows is positive, has a mean beyond it, that is
@@ -148,7 +148,7 @@ def build_objectives(
 
 
 def cost_of_unlabelled(C_star: float, n_classes: int) -> float:
-    """C* of the function of each class: so many together charge a row as two do."""
+    """Return C* of the function of each class: so many together charge a row as two do."""
     return float(C_star) * min(1.0, 2.0 / n_classes)
 
 
@@ -229,7 +229,7 @@ def class_ratio_of(
 def _ratio_unlike_labels(
     rows: RowSource, label: AnyArray, classes: AnyArray, seed: int
 ) -> tuple[FloatArray | None, FloatArray | None]:
-    """Shares of the classes and their intervals where the labels' ratio is contradicted.
+    """Return shares of the classes and their intervals where the labels' ratio is contradicted.
 
     None for either where the labels' own ratio counts, with a warning if that is doubtful.
     """
@@ -262,7 +262,7 @@ def _ratio_unlike_labels(
 def fit_labels_alone(
     estimator: BaseEstimator, rows: MemorySource, label: AnyArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Decisions about unlabelled ``MemorySource`` rows that follow from the labels alone.
+    """Return decisions about unlabelled ``MemorySource`` rows that follow from the labels alone.
 
     Of shape (n_unlabelled, n_functions), and the rows' weights.
     """
@@ -277,7 +277,7 @@ def fit_labels_alone(
 
 
 def given_ratio(given: ClassRatio, classes: AnyArray) -> FloatArray | None:
-    """The shares in the parameter ``class_ratio``, which need no rows; None for none."""
+    """Return the shares in the parameter ``class_ratio``, which need no rows; None for none."""
     if isinstance(given, str):
         raise ValueError(
             "class_ratio='estimate' needs rows in memory; pass the shares, for example from "
@@ -299,7 +299,7 @@ def grow_trees(
     gamma: float,
     seed: int,
 ) -> SharedLeaves:
-    """A kernel of trees, grown on labelled ``MemorySource``.
+    """Return a kernel of trees, grown on labelled ``MemorySource``.
 
     They are grown in an order of their own and as often as rows weigh: weights act as repetitions.
     """

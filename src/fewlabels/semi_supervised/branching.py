@@ -144,7 +144,7 @@ def solve_global(data: S3VMData, settings: S3VMSettings) -> S3VMSolution:
 def _start(
     data: S3VMData, found: S3VMSolution, gram: GramOperator
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Signs, variables and gradient of the batch solution, in float64."""
+    """Return signs, variables and gradient of the batch solution, in float64."""
     sign, a = np.where(data.label != 0, data.label, found.sign), found.result.a
     if gram is data.gram:
         return sign, a, found.result.gradient
@@ -159,7 +159,7 @@ def _nodes(settings: S3VMSettings, n: int) -> int:
 
 
 def _reporter(callback: Callback | None, before: int) -> Callback | None:
-    """The user's callback, for entries of a search."""
+    """Return the user's callback, for entries of a search."""
     if callback is None:
         return None
     rounds = count(before + 1)
@@ -209,7 +209,7 @@ def search_near_last(
 
 
 def _nearest(gram: GramOperator, rows: IntArray, newest: int, k: int) -> IntArray:
-    """The ``k`` of ``rows`` nearest to the newest row in feature space, itself included."""
+    """Return the ``k`` of ``rows`` nearest to the newest row in feature space, itself included."""
     column = gram.columns(np.array([newest]))[0]
     diagonal = gram.diagonal()
     distance = (diagonal + diagonal[newest] - 2.0 * column)[rows]

@@ -45,7 +45,7 @@ class LeftOutCurves:
     labels_alone: bool = False
 
     def decisions(self, sample: Sample) -> FloatArray:
-        """Decisions about the labelled rows of a ``Sample``, a column for every function.
+        """Return decisions about the labelled rows of a ``Sample``, a column for every function.
 
         Five models, each trained on all unlabelled rows and four fifths of the labelled rows of
         every class. Folds depend on the values of rows alone, and equal rows are in one. NaN for
@@ -75,7 +75,7 @@ class LeftOutCurves:
         function: Function | ClassFunctions,
         shares: FloatArray | None = None,
     ) -> Curve | ClassCurves:
-        """The curve from these decisions to probabilities, of a ``kind``.
+        """Return the curve from these decisions to probabilities, of a ``kind``.
 
         ``shares`` of the classes are among the unlabelled rows, about which ``function`` decides;
         None for the labels' shares.
@@ -222,7 +222,7 @@ class Calibrator:
         return curve.intercept / curve.slope
 
     def _shares(self) -> FloatArray | None:
-        """The class ratio, a share for each of the functions; None without."""
+        """Return the class ratio, a share for each of the functions; None without."""
         ratio = self.estimator.class_ratio_
         return None if ratio is None else ratio[-len(self.problems) :]
 
@@ -238,7 +238,7 @@ class Calibrator:
         )
 
     def _make_estimator(self, numbers: AnyArray) -> BaseEstimator:
-        """An S3VM to fit to some rows, whose classes are ``numbers``."""
+        """Return an S3VM to fit to some rows, whose classes are ``numbers``."""
         model = self.estimator
         settings: dict[str, object] = {"solver": "auto", "unlabeled": None, "verbose": False}
         if model.gamma_:

@@ -57,7 +57,7 @@ class Certifier:
         run: SolverRun,
         shift: FloatArray | None,
     ) -> Solution:
-        """The ``Solution`` with the coefficients of every function.
+        """Return the ``Solution`` with the coefficients of every function.
 
         ``gram`` is over the rows ``X``, which are as they were given and have ``numbers`` and a
         ``label``; ``run`` are steps, history and whether it converged.
@@ -86,7 +86,7 @@ class Certifier:
         function: Function | ClassFunctions,
         label: AnyArray,
     ) -> Certificate:
-        """The ``Certificate`` from decisions about all training rows, a column each."""
+        """Return the ``Certificate`` from decisions about all training rows, a column each."""
         if len(objectives) == 1:
             positive = np.where(label, label > 0, decision[:, 0] > function.rounding)
             return Certificate(objectives[0], violations[0], positive)
@@ -103,7 +103,7 @@ class Certifier:
         label: AnyArray,
         shift: FloatArray | None,
     ) -> Solution:
-        """The ``Solution`` of batch trainings on a ``RowSource``."""
+        """Return the ``Solution`` of batch trainings on a ``RowSource``."""
         if isinstance(rows, ShardedSource):
             return self._describe_training_on_shards(found, data, rows, label, shift)
         assert isinstance(rows, MemorySource)
@@ -120,7 +120,7 @@ class Certifier:
         label: AnyArray,
         shift: FloatArray | None,
     ) -> Solution:
-        """The ``Solution`` with the linear kernel: support vectors alone are fetched.
+        """Return the ``Solution`` with the linear kernel: support vectors alone are fetched.
 
         The mean of the unlabelled rows, which a balancing constraint makes a part of the
         function, is a support vector of its own: the last one, with the number -1.
@@ -163,7 +163,7 @@ class Certifier:
     # -- streams --------------------------------------------------------------------------------
 
     def current_solution(self, stream: S3VMStream) -> Solution:
-        """The ``Solution`` where the paths of a stream stand."""
+        """Return the ``Solution`` where the paths of a stream stand."""
         known = np.concatenate([stream.places, stream.pending_removals])
         solutions = [path.current_solution().at(known) for path in stream.paths]
         support = np.flatnonzero(np.any([at.coef for at in solutions], axis=0))
@@ -210,7 +210,7 @@ class Certifier:
 
 
 def combine_runs(found: list[S3VMSolution]) -> SolverRun:
-    """Steps, history and whether all converged, of the trainings of every function."""
+    """Return steps, history and whether all converged, of the trainings of every function."""
     results = [one.result for one in found]
     history = results[0].history
     if len(found) > 1:

@@ -101,7 +101,7 @@ class ClassPath:
     due_by_itself = property(lambda self: self._now.is_due(self._value, by_itself=True))
 
     def _value(self) -> float:
-        """Value of (1) for a unit of cost; NaN on the way."""
+        """Return the value of (1) for a unit of cost; NaN on the way."""
         value, _ = self.certificate(self.current_solution())
         return value / self.class_objective.cost(*self.training_labels).sum()
 
@@ -136,11 +136,11 @@ class ClassPath:
         return violation if violation > tol else 0.0
 
     def current_solution(self) -> PathSolution:
-        """The function at every place, a ``PathSolution``."""
+        """Return the function at every place, a ``PathSolution``."""
         return self._now.current_solution(self.options.n_jobs)
 
     def certificate(self, solution: PathSolution) -> tuple[float, float]:
-        """Value of (1) and the largest violation of its optimality conditions."""
+        """Return the value of (1) and the largest violation of its optimality conditions."""
         places, class_objective = self.rows.places, self.class_objective
         label, weight = self.training_labels
         known = np.concatenate([places, self.pending_removals])
@@ -231,7 +231,7 @@ class ClassPath:
     def _in_blocks(
         self, new: IntArray, is_labelled: BoolArray
     ) -> tuple[IntArray, bool | list[int]]:
-        """New rows that join now, and in which blocks: labelled ones first, by themselves.
+        """Return new rows that join now, and in which blocks: labelled ones first, by themselves.
 
         Where that would take out the balancing constraint and put it back twice, all join now.
         """
@@ -330,7 +330,7 @@ class ClassPath:
         self.replace_with(other)
 
     def last_signs(self) -> FloatArray | None:
-        """Signs of the training rows where the path was given up; None without a start."""
+        """Return signs of the training rows where the path was given up; None without a start."""
         return self._now.start_at(self.rows.places).sign if self.has_start else None
 
     def _without_path(self) -> dict[str, Any]:
@@ -377,13 +377,13 @@ class ClassPath:
         return ClassPath(self.options, state)
 
     def new_path_on(self, rows: RowStore, class_objective: SemiSupervised) -> ClassPath:
-        """A path over other rows, that has not begun."""
+        """Return a path over other rows, that has not begun."""
         now = self._now
         state = PathState.without_path(class_objective, now.kernel, rows, now.shift, version=1)
         return ClassPath(self.options, state)
 
     def mirrored(self, rows: RowStore, class_objective: SemiSupervised) -> ClassPath:
-        """The function of the other class, over ``rows``, where nothing is on its way."""
+        """Return the function of the other class, over ``rows``, where nothing is on its way."""
         now, other, places = self._now, self.new_path_on(rows, class_objective), self.rows.places
         plain, start = now.plain_start(self.options.n_jobs), None
         if plain is not None:
@@ -425,7 +425,7 @@ class ClassPath:
     # -- saving ---------------------------------------------------------------------------------
 
     def saved(self) -> dict[str, Any]:
-        """Counts and where the next path starts, as plain values; without rows and path."""
+        """Return counts and where the next path starts, as plain values; without rows and path."""
         now, options = self._now, self.options
         class_objective = {
             name: getattr(now.class_objective, name) for name in ("C", "C_star", "balance")
@@ -451,7 +451,7 @@ class ClassPath:
     def restored(
         cls, saved: dict[str, Any], options: PathOptions, rows: RowStore, shift: FloatArray | None
     ) -> Self:
-        """The path that was ``saved``, over its rows."""
+        """Return the path that was ``saved``, over its rows."""
         start, parameters = saved["start"], saved["parameters"]
         class_objective = SemiSupervised(
             *(parameters[name] for name in ("C", "C_star", "balance"))

@@ -22,7 +22,7 @@ _LOWER = 1e-9
 
 
 def read_strategies(strategies: Sequence[str] | None, solver: str, n_rows: int) -> Sequence[str]:
-    """The strategies that ``consolidate`` was given, or a solver's strategies."""
+    """Return the strategies that ``consolidate`` was given, or a solver's strategies."""
     if strategies is None:
         strategies = _OF_SOLVER.get(solver, ("batch",))
         return strategies[:-1] if solver == "auto" and n_rows > _FEW_ROWS else strategies
@@ -85,7 +85,7 @@ class Consolidation:
     def _try_strategy(
         self, place: int, path: ClassPath, name: str
     ) -> tuple[ClassPath, list[float]]:
-        """Another path by one strategy, and the objectives of its training."""
+        """Return another path by one strategy, and the objectives of its training."""
         updater, before = self.updater, self.updater.record
         if name == "anneal":
             return path.annealed(), before.objectives[place]

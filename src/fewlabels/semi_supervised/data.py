@@ -53,7 +53,7 @@ class S3VMData:
         label: FloatArray,
         weight: FloatArray,
     ) -> S3VMData:
-        """The rows of ``gram``."""
+        """Return the rows of ``gram``."""
         free = np.flatnonzero(label == 0)
         target = class_objective.target(label, weight) if len(free) else None
         if target is not None:
@@ -68,7 +68,7 @@ class S3VMData:
         labels: Sequence[FloatArray],
         weight: FloatArray,
     ) -> list[S3VMData]:
-        """The rows of ``gram`` for several models, which share them and their mean."""
+        """Return the rows of ``gram`` for several models, which share them and their mean."""
         first = cls.from_gram(gram, class_objectives[0], labels[0], weight)
         bounded = first.target is not None
         return [first] + [
@@ -87,7 +87,7 @@ class S3VMData:
         return len(self.label)
 
     def distinct(self) -> DistinctRows | None:
-        """The ``DistinctRows``; None where no rows are equal."""
+        """Return the ``DistinctRows``; None where no rows are equal."""
         signs = np.ones(self.n)
         smaller = merge_equal_rows(
             self.class_objective.step(self.gram, self.label, self.weight, signs, self.target)
@@ -124,7 +124,7 @@ class S3VMData:
         return coef
 
     def objective(self, result: Result, class_objective: SemiSupervised | None = None) -> float:
-        """Value of (1) at the solution of a convex step."""
+        """Return the value of (1) at the solution of a convex step."""
         class_objective = self.class_objective if class_objective is None else class_objective
         norm = float(result.a @ result.gradient)
         return class_objective.objective(self.label, self.weight, norm, self.decision(result))
@@ -169,7 +169,7 @@ class DistinctRows:
     copies: DuplicateRows
 
     def to_whole(self, found: S3VMSolution) -> S3VMSolution:
-        """An ``S3VMSolution`` over these rows, as one over all."""
+        """Return an ``S3VMSolution`` over these rows, as one over all."""
         whole, of = self.whole, self.copies.of[: self.whole.n]
         sign = found.sign[of]
         step = whole.class_objective.step(

@@ -96,7 +96,7 @@ def build_row_by_row(rows: PathRows) -> tuple[PathFollower, IntArray]:
 
 
 def build_by_C_star(rows: PathRows) -> tuple[PathFollower, IntArray]:
-    """All rows at a small C*, which then moves steadily to its value."""
+    """Return all rows at a small C*, which then moves steadily to its value."""
     balance = rows.options["balance"]
     path, given, free = _build_labelled(rows, balance and "keep")
     if len(free):
@@ -120,7 +120,7 @@ def anneal_path(path: PathFollower, class_objective: SemiSupervised, weight: Flo
 def _build_labelled(
     rows: PathRows, balance: str | None
 ) -> tuple[PathFollower, IntArray, IntArray]:
-    """The model of the labelled rows, and which rows are of either kind."""
+    """Return the model of the labelled rows, and which rows are of either kind."""
     given, free = np.flatnonzero(rows.label), np.flatnonzero(rows.label == 0)
     # To the end: the order of the others depends on it.
     options = {**rows.options, "balance": balance, "deadline": ENDLESS}

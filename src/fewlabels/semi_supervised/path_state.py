@@ -99,7 +99,7 @@ class PathState(NamedTuple):
         return cls(version, class_objective, kernel, rows, shift, path_labels=path_labels, **known)
 
     def target_labels(self) -> FloatArray:
-        """Labels at all places that a path has to follow; ``ABSENT`` where no row is."""
+        """Return labels at all places that a path has to follow; ``ABSENT`` where no row is."""
         rows = self.rows
         return rows["label"] if rows.has_all_rows else np.where(rows.alive, rows["label"], ABSENT)
 
@@ -110,7 +110,7 @@ class PathState(NamedTuple):
         return path_labels
 
     def current_solution(self, n_jobs: int) -> PathSolution:
-        """The function at every place."""
+        """Return the function at every place."""
         path, rows = self.path, self.rows
         if self.start is not None:
             return self._solution_at_start(n_jobs)
@@ -129,7 +129,7 @@ class PathState(NamedTuple):
         return PathSolution(a, coef, f, path.virtual, path.multiplier)
 
     def _solution_at_start(self, n_jobs: int) -> PathSolution:
-        """The function of the start."""
+        """Return the function of the start."""
         start, rows = self.start, self.rows
         assert start is not None
         places, label, weight = rows.places, rows["label"], rows["weight"]
@@ -161,7 +161,7 @@ class PathState(NamedTuple):
         return by_itself or bool(value() > _DUE_GROWTH * self.value_rebuilt)
 
     def target(self) -> float | None:
-        """Mean of f over the unlabelled rows; None for no constraint."""
+        """Return the mean of f over the unlabelled rows; None for no constraint."""
         rows = self.rows
         known = np.flatnonzero(rows.alive & (rows["label"] != 0))
         return self.class_objective.target(rows["label"][known], rows["weight"][known])
@@ -173,11 +173,11 @@ class PathState(NamedTuple):
         )
 
     def kernel_rows(self, places: IntArray) -> RowMatrix:
-        """Rows at some places, as the kernel sees them."""
+        """Return rows at some places, as the kernel sees them."""
         return centered(self.rows.rows(places), self.shift)
 
     def start_from_path(self) -> Start:
-        """A start where the path stands."""
+        """Return a start where the path stands."""
         path, n = self.path, self.rows.n_places
         assert path is not None
         a, sign = np.zeros(n), np.zeros(n)
@@ -201,7 +201,7 @@ class PathState(NamedTuple):
         return {"a": start.a, "sign": sign, **numbers}
 
     def start_at(self, places: IntArray) -> Start:
-        """The start at some places; rows that came after it have no part."""
+        """Return the start at some places; rows that came after it have no part."""
         start = self.start
         assert start is not None
         a, sign, known = np.zeros(len(places)), np.zeros(len(places)), places < len(start.a)

@@ -98,7 +98,7 @@ class SemiSupervised:
         return DualProblem(gram, with_target(penalty, target), 0.0)
 
     def objective(self, label: AnyArray, weight: FloatArray, norm: float, f: FloatArray) -> float:
-        """Value of (1), from ``|w|^2`` and f at the rows."""
+        """Return the value of (1), from ``|w|^2`` and f at the rows."""
         given, free = np.flatnonzero(label), np.flatnonzero(label == 0)
         hinge = np.maximum(0.0, 1.0 - label * f)[given]
         symmetric = np.maximum(0.0, 1.0 - np.abs(f))[free]
@@ -116,7 +116,7 @@ class SemiSupervised:
         f: FloatArray,
         target: float | None = None,
     ) -> float:
-        """Largest violation of the optimality conditions of (1), in units of f.
+        """Return the largest violation of the optimality conditions of (1), in units of f.
 
         With a ``target`` also how far the mean of f over the unlabelled rows is from it.
 
@@ -145,7 +145,7 @@ class SemiSupervised:
 
 
 def with_target(penalty: Penalty, target: float | None) -> Penalty:
-    """Penalties, with one for a balancing constraint's virtual row if there is a target."""
+    """Return penalties, with one for a balancing constraint's virtual row if there is a target."""
     if target is None:
         return penalty
     return penalty.append(Penalty.linear(-np.inf, np.inf, -target, 1))
@@ -159,7 +159,7 @@ def s3vm_step(
     C_star: float,
     target: float | None = None,
 ) -> DualProblem:
-    """Problem (P) of one convex step of S3VM, at given signs of the unlabelled rows.
+    """Return problem (P) of one convex step of S3VM, at given signs of the unlabelled rows.
 
     Parameters
     ----------

@@ -347,7 +347,7 @@ class S3VM(UpdatableS3VM):
     def score(
         self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
     ) -> float:
-        """Accuracy on the labelled rows; rows without a label don't count.
+        """Return the accuracy on the labelled rows; rows without a label don't count.
 
         Parameters
         ----------
@@ -384,7 +384,7 @@ class S3VM(UpdatableS3VM):
         return tags
 
     def _read_labels(self, rows: RowSource, y: VectorLike) -> tuple[FloatArray, AnyArray]:
-        """Labels of all rows of a ``RowSource``, by number, and the classes."""
+        """Return labels of all rows of a ``RowSource``, by number, and the classes."""
         check_consistent_length(np.empty(rows.shape[0]), y)
         return arguments.read_labels(y, self.unlabeled)
 
@@ -534,7 +534,7 @@ class S3VM(UpdatableS3VM):
         return Calibrator(self, self._problems(), graph, columns, self._deadline)
 
     def _with_intercept(self, solution: Solution, sample: Sample) -> Solution:
-        """The ``Solution`` with its intercept where the classes are equally probable."""
+        """Return the ``Solution`` with its intercept where the classes are equally probable."""
         function = solution.function
         offset = self._calibrator().offset(function, sample)
         if offset is None:

@@ -168,7 +168,7 @@ class SignRelaxation:
     def _feasible(
         self, side: FloatArray, a: FloatArray, gradient: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """The nearest point that is feasible for ``side``, with its gradient."""
+        """Return the nearest point that is feasible for ``side``, with its gradient."""
         end = side * self.price
         real = a[: self.n]
         if np.all(real >= np.minimum(end, 0.0)) and np.all(real <= np.maximum(end, 0.0)):
@@ -179,7 +179,7 @@ class SignRelaxation:
     def _solve_node(
         self, side: FloatArray, a: FloatArray, gradient: FloatArray, cutoff: float
     ) -> SignNode:
-        """The node of ``side``, from a point that is feasible for it."""
+        """Return the node of ``side``, from a point that is feasible for it."""
         penalty, leaf = self._penalty(side), bool(np.all(side))
         if self._Q is None:
             a, gradient = self._by_engine(penalty, a, gradient, leaf)
@@ -260,7 +260,7 @@ class SignRelaxation:
         return node.gradient[: self.n] - self.multiplier(node.side, node.a, node.gradient)
 
     def _follow(self, side: FloatArray, f: FloatArray, before: FloatArray) -> FloatArray:
-        """Signs of f where ``side`` gives none."""
+        """Return signs of f where ``side`` gives none."""
         sign = np.where(np.abs(f) <= _ZERO_DECISION, before, np.sign(f))
         return np.where(side != 0, side, sign)
 

@@ -193,19 +193,19 @@ class S3VMStream(PlainState):
         return histories[0] if len(histories) == 1 else number_entries(histories)
 
     def rounding_violation(self, tol: float) -> float:
-        """The violation where rounding keeps a path above ``tol``, else 0."""
+        """Return the violation where rounding keeps a path above ``tol``, else 0."""
         return max(path.rounding_violation(tol) for path in self.paths)
 
     def label(self, places: IntArray) -> AnyArray:
-        """Labels of rows at some places."""
+        """Return labels of rows at some places."""
         return self.store["label"][places]
 
     def rows(self, places: IntArray) -> RowMatrix:
-        """Rows at some places, as the user gave them."""
+        """Return rows at some places, as the user gave them."""
         return self.store.rows(places)
 
     def kernel_rows(self, places: IntArray) -> RowMatrix:
-        """Rows at some places, as the kernel sees them."""
+        """Return rows at some places, as the kernel sees them."""
         return self.paths[0].state.kernel_rows(places)
 
     def training_rows(self) -> TrainingRows:
@@ -352,7 +352,7 @@ class S3VMStream(PlainState):
     # -- saving ---------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """Rows once, and where each path stands, as plain values."""
+        """Return rows once, and where each path stands, as plain values."""
         rows = self.training_rows()
         unit = np.all(rows.weight == 1.0)
         return {
@@ -383,7 +383,7 @@ def number_entries(histories: Iterable[History]) -> History:
 
 
 def _views(store: RowStore, n_paths: int) -> list[RowStore]:
-    """The rows as each path sees them, with labels +1 and -1."""
+    """Return the rows as each path sees them, with labels +1 and -1."""
     if n_paths == 1:
         return [store]
     _ = store.X  # sparse rows become one array, which all views hold

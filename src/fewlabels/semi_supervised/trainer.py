@@ -57,7 +57,7 @@ class Trainer:
         )
 
     def gram(self, kernel: Kernel, X: RowMatrix) -> GramOperator:
-        """K over rows, all at once where that is cheaper: training solves many problems."""
+        """Return K over rows, all at once where that is cheaper: training solves many problems."""
         gram = make_training_gram(kernel, X, self.n_jobs)
         inner = gram.inner if isinstance(gram, RepeatedGram) else gram
         if inner.value_cost < _WORTH_HOLDING or 8 * inner.n**2 > self.cache_size:
@@ -82,7 +82,7 @@ class Trainer:
         callback: Callback | None = None,
         signs_before: FloatArray | None = None,
     ) -> list[S3VMSolution]:
-        """The ``S3VMSolution`` of every ``S3VMData``."""
+        """Return the ``S3VMSolution`` of every ``S3VMData``."""
         if len(several) == 1:
             return [train(several[0], self.settings(callback), signs_before)]
         found: list[S3VMSolution] = []

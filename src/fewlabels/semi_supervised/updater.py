@@ -171,7 +171,7 @@ class Updater:
                 break
 
     def train(self, path: ClassPath, signs_before: FloatArray | None = None) -> S3VMSolution:
-        """The ``S3VMSolution`` of batch training, at which the path will begin."""
+        """Return the ``S3VMSolution`` of batch training, at which the path will begin."""
         data = path.training_data(partial(self.trainer.shared_gram, path.kernel))
         (found,) = self.trainer.train([data], signs_before=signs_before)
         path.start_from(found, done=not was_stopped(found.result))

@@ -48,7 +48,7 @@ _NO_CLASSES = (
 
 
 def _stream_attribute(name: str) -> property:
-    """An attribute that only a model with a stream has."""
+    """Return an attribute that only a model with a stream has."""
 
     @consistent
     def value(model: UpdatableS3VM) -> object:
@@ -344,7 +344,7 @@ class UpdatableS3VM(TwoClassEstimator):
             return updater.catch_up(name, max_steps)
 
     def _ready_stream(self) -> S3VMStream:
-        """The stream, its paths begun if that is possible."""
+        """Return the stream, its paths begun if that is possible."""
         self._check_is_fitted()
         arguments.refuse_left_out(self._kept)
         super()._ready_stream()
@@ -400,7 +400,7 @@ class UpdatableS3VM(TwoClassEstimator):
 
     @contextmanager
     def _updating(self, stream: S3VMStream) -> Iterator[Updater]:
-        """An ``Updater`` of the stream; what it has trained is recorded."""
+        """Yield an ``Updater`` of the stream; what it has trained is recorded."""
         updater = Updater(
             type(self).__name__,
             stream,
@@ -429,7 +429,7 @@ class UpdatableS3VM(TwoClassEstimator):
         classes: ClassesLike | None,
         sample_weight: VectorLike | None,
     ) -> Self:
-        """The first rows of a stream."""
+        """Return the first rows of a stream."""
         arguments.refuse_matrix(self.kernel)
         label = None
         if classes is not None:
@@ -490,7 +490,7 @@ class UpdatableS3VM(TwoClassEstimator):
             return self._run_update(name, stream, None if name == "fit" else self.max_steps)
 
     def _with_classes(self, stream: S3VMStream, named: AnyArray) -> S3VMStream:
-        """The stream, of more classes than so far from now on."""
+        """Return the stream, of more classes than so far from now on."""
         arguments.check_new_classes(self.class_ratio, self.balance)
         self._run_update("resume", stream)
         # An estimate was without them.

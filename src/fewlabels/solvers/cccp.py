@@ -36,7 +36,7 @@ def solve_cccp(
     start: Callable[[DualProblem], Result | None] | None = None,
     max_steps: int = _MAX_STEPS,
 ) -> tuple[Result, S, list[float]]:
-    """A local minimum of a convex function minus a convex one.
+    """Return a local minimum of a convex function minus a convex one.
 
     Every step replaces the concave part by its tangent, which ``state`` means (per row, the
     piece of its concave part that the tangent touches), and solves the convex problem that is
@@ -91,7 +91,7 @@ class Steps:
     def solve(
         self, problem: DualProblem, start: Result | None, tol: float | None = None
     ) -> Result:
-        """A Result; not converged when the whole fit has to stop."""
+        """Return a Result; not converged when the whole fit has to stop."""
         # What the engine does not count: making the operator, and a start out of another solution.
         self._values_between = problem.gram.n_values - self._values_seen
         spent = time.perf_counter() - self.started

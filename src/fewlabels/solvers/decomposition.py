@@ -80,7 +80,7 @@ def solve_decomposition(
 
 
 def _check_start(start: VectorLike, problem: DualProblem) -> FloatArray:
-    """A feasible start as a new array."""
+    """Return a feasible start as a new array."""
     a = np.array(start, dtype=float)
     if a.shape != (problem.n,):
         raise ValueError(f"the start has shape {a.shape}; the problem has {problem.n} variables.")
@@ -98,7 +98,7 @@ def make_memory_rows(
     gradient: FloatArray | None = None,
     parts: int = 1,
 ) -> Rows:
-    """The ``Rows`` of a problem, perhaps at a feasible ``a`` with its ``gradient`` Q a.
+    """Return the ``Rows`` of a problem, perhaps at a feasible ``a`` with its ``gradient`` Q a.
 
     The number of ``parts`` makes no difference but for rounding.
     """
@@ -121,14 +121,14 @@ def make_memory_rows(
 
 
 def collect_variables(rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """All variables and their gradient, of rows in memory."""
+    """Return all variables and their gradient, of rows in memory."""
     a = [partition.a for partition in rows.partitions]
     g = [partition.g for partition in rows.partitions]
     return (a[0], g[0]) if len(a) == 1 else (np.concatenate(a), np.concatenate(g))
 
 
 def warm_start(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> Result:
-    """A feasible point near ``a``, the solution of a similar problem over the same rows.
+    """Return a feasible point near ``a``, the solution of a similar problem over the same rows.
 
     Variables outside their intervals go to the nearest end; what the sum then lacks goes to the
     rows nearest to a threshold. ``gradient`` is ``Q a`` with this problem's Q: only columns of
@@ -151,7 +151,7 @@ def warm_start(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> Res
 
 
 def repair_sum(problem: DualProblem, a: FloatArray, gradient: FloatArray) -> FloatArray:
-    """The nearest point to ``a`` with the right sum, as ``warm_start`` finds it."""
+    """Return the nearest point to ``a`` with the right sum, as ``warm_start`` finds it."""
     rows = make_memory_rows(problem, a, gradient)
     rows.repair()
     return collect_variables(rows)[0]

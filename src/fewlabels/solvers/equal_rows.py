@@ -24,7 +24,7 @@ _MOST_KINDS = 8
 
 
 def merge_equal_rows(problem: DualProblem) -> MergedProblem | None:
-    """The ``MergedProblem`` of a problem; None where no rows are known to be equal."""
+    """Return the ``MergedProblem`` of a problem; None where no rows are known to be equal."""
     if problem.gram.copies is None:
         return None
     copies = _split_by_kind(problem, problem.gram.copies)
@@ -51,7 +51,7 @@ class MergedProblem:
         )
 
     def to_merged(self, start: VectorLike | Result | None) -> FloatArray | Result | None:
-        """A start of the whole problem, as one of this."""
+        """Return a start of the whole problem, as one of this."""
         if start is None:
             return None
         if isinstance(start, Result):
@@ -59,7 +59,7 @@ class MergedProblem:
         return self._group_sums(np.asarray(start, dtype=float))
 
     def to_merged_result(self, start: Result) -> Result:
-        """A Result of the whole problem, as a start of this."""
+        """Return a Result of the whole problem, as a start of this."""
         a, first, together = start.a, self.copies.first, self._group_sums(start.a)
         gradient = start.gradient[first] - self.whole.ridge[first] * a[first]
         return replace(start, a=together, gradient=gradient + self.problem.ridge * together)
@@ -69,7 +69,7 @@ class MergedProblem:
         return np.clip(group_sums(self.copies, a), p.lower, p.upper)
 
     def to_whole(self, result: Result) -> Result:
-        """A Result of this problem, as one of the whole.
+        """Return a Result of this problem, as one of the whole.
 
         At most one of several equal rows lies between breakpoints; with a ridge, all have a part.
         """
@@ -83,7 +83,7 @@ class MergedProblem:
 
 
 def _split_by_kind(problem: DualProblem, copies: DuplicateRows) -> DuplicateRows:
-    """The copies whose penalties have the same slopes, and breakpoints in one ratio."""
+    """Return the copies whose penalties have the same slopes, and breakpoints in one ratio."""
     p, ridge, n = problem.penalty, problem.ridge, problem.n
     slopes = list(p.slopes)
     marks = [is_bent & (kink < 0.0) for kink, is_bent, _ in p.iterate_kinks()]

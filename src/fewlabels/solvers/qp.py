@@ -130,7 +130,7 @@ class _QuadraticProgram:
         self.n_inequalities = len(self.right_hand_side) - self.n_equalities
 
     def quadratic(self, Q: FloatArray) -> sp.csc_matrix:
-        """Upper triangle of the matrix of the objective."""
+        """Return the upper triangle of the matrix of the objective."""
         P = sp.csc_matrix(np.triu(Q))
         P.resize(len(self.linear), len(self.linear))
         return P
@@ -162,7 +162,7 @@ class _QuadraticProgram:
 
 
 def _collect_kinks(penalty: Penalty) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Variables, kinks and rises of the slope there, of all kinks inside intervals."""
+    """Return variables, kinks and rises of the slope there, of all kinks inside intervals."""
     found = [(np.zeros(0, np.intp), np.zeros(0), np.zeros(0))]
     for kink, is_bent, rise in penalty.iterate_kinks():
         rows = np.flatnonzero(is_bent)

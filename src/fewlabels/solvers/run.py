@@ -149,11 +149,11 @@ class Record:
         return math.inf if limit < 0 else max(0, limit - self.n_iter)
 
     def seconds_left(self) -> float:
-        """Seconds that the limit leaves."""
+        """Return seconds that the limit leaves."""
         return self.settings.max_time - (time.perf_counter() - self._started)
 
     def limit_reached(self) -> Status | None:
-        """The Status of a run that must end here, or None."""
+        """Return the Status of a run that must end here, or None."""
         if self.steps_left() == 0:
             return Status.MAX_ITER
         if self.seconds_left() <= 0:
@@ -205,7 +205,7 @@ class Result:
 
 
 def check_gap(result: Result, gap: float, allowed: float) -> Result:
-    """A Result whose status says if its duality ``gap`` is as small as ``allowed``.
+    """Return a Result whose status says if its duality ``gap`` is as small as ``allowed``.
 
     Solvers that stop by a rule of their own don't know how far they came. A ``gap`` of NaN bounds
     nothing and leaves the status as it is, as does an end that somebody asked for.
@@ -225,7 +225,7 @@ def certify(
     n_iter: int,
     history: list[HistoryEntry],
 ) -> Result:
-    """A Result with objective, violation, multiplier and gap of a feasible point."""
+    """Return a Result with objective, violation, multiplier and gap of a feasible point."""
 
     def gap(multiplier: float) -> float:
         return problem.duality_gap(a, gradient, multiplier)

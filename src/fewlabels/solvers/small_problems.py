@@ -104,7 +104,7 @@ def make_training_gram(
     float64: bool = False,
     min_support: float = 1.0,
 ) -> GramOperator:
-    """The operator of a kernel over training rows, in float64 where these are few."""
+    """Return the operator of a kernel over training rows, in float64 where these are few."""
     dtype, exact = np.float64 if float64 else None, max_rows_in_float64(kernel, min_support)
     return make_gram(kernel, X, dtype=dtype, n_jobs=n_jobs, exact=exact)
 
@@ -195,7 +195,7 @@ class LazyRows:
         return steps, budget, Outcome(ended)
 
     def product(self, a: FloatArray) -> FloatArray:
-        """Q a, where no other variables than those that are here are used."""
+        """Return Q a, where no other variables than those that are here are used."""
         return add_products(self.Q, a[self.row_ids], np.zeros(len(a)))
 
 
@@ -272,7 +272,7 @@ class SmallProblemRun:
         return False
 
     def result(self, final: bool) -> Result:
-        """The state reached, certified when it is final."""
+        """Return the state reached, certified when it is final."""
         record = self.record
         if final:
             return make_result(

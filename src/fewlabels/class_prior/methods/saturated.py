@@ -202,7 +202,7 @@ class Curves:
         return float(np.sum(weight * prior))
 
     def posterior_weight(self) -> FloatArray:
-        """Weight of every curve by the likelihood of all rows, shape (n_curves,)."""
+        """Return the weight of every curve by the likelihood of all rows, shape (n_curves,)."""
         return self._priors_of_all_rows()[1][0]
 
     def posterior(self) -> FloatArray:

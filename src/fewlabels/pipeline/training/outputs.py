@@ -67,7 +67,7 @@ def expected_rates(training: Training) -> dict[str, dict[str, float | None]]:
 
 
 def rates_by_term(rates: Iterable[Rate]) -> dict[str, dict[str, float | None]]:
-    """Rates by their usual names, such as "precision", with the ends of their intervals.
+    """Return rates by their usual names, such as "precision", with the ends of their intervals.
 
     A rate that the data don't determine has ends only.
     """

@@ -58,11 +58,11 @@ class ArrayBackend:
         return self.xp.asarray(values.copy(), device=self.device)
 
     def rows(self, places: npt.ArrayLike) -> DeviceArray:
-        """Places of NumPy as an index here."""
+        """Return places of NumPy as an index here."""
         return self.array(places, np.int64)
 
     def numpy(self, array: DeviceArray) -> Any:
-        """An array from here, in NumPy."""
+        """Return an array from here, in NumPy."""
         name = self.xp.__name__.split(".")[-1]
         if name == "array_api_strict":
             values = np.asarray(array.to_device(self.xp.Device("CPU_DEVICE")))
@@ -76,13 +76,13 @@ class ArrayBackend:
         return values
 
     def penalty(self, penalty: PiecewiseLinear) -> Penalty:
-        """An ``ArrayPenalty`` in NumPy."""
+        """Return an ``ArrayPenalty`` in NumPy."""
         return cast("ArrayPenalty", penalty).numpy()
 
     # -- what libraries have other names for -----------------------------------------------------
 
     def numbers(self, arrays: Iterable[DeviceArray]) -> list[float]:
-        """Arrays without axes as numbers, by one trip."""
+        """Return arrays without axes as numbers, by one trip."""
         kind = self.float64
         return self.numpy(self.xp.stack([self.xp.astype(a, kind) for a in arrays])).tolist()
 
@@ -91,11 +91,11 @@ class ArrayBackend:
         return self.xp.zeros(n, dtype=self.float64, device=self.device)
 
     def copy(self, array: DeviceArray) -> DeviceArray:
-        """An array of its own."""
+        """Return an array of its own."""
         return self.xp.asarray(array, copy=True)
 
     def largest(self, array: DeviceArray) -> float:
-        """The largest absolute value."""
+        """Return the largest absolute value."""
         return float(self.xp.max(self.xp.abs(array)))
 
     def places(self, mask: DeviceArray) -> DeviceArray:
@@ -103,11 +103,11 @@ class ArrayBackend:
         return self.xp.nonzero(mask)[0]
 
     def take(self, array: DeviceArray, places: DeviceArray) -> DeviceArray:
-        """Some entries of an array, or the one that is for all."""
+        """Return some entries of an array, or the one that is for all."""
         return array if array.ndim == 0 else self.xp.take(array, places)
 
     def take_each(self, arrays: Sequence[DeviceArray], places: DeviceArray) -> list[FloatArray]:
-        """Some entries of each of several arrays, in NumPy, by one trip."""
+        """Return some entries of each of several arrays, in NumPy, by one trip."""
         n = places.shape[0]
         parts = [self.xp.broadcast_to(self.take(array, places), (n,)) for array in arrays]
         return list(map(np.array, self.numpy(self.xp.stack(parts))))
@@ -129,7 +129,7 @@ class ArrayBackend:
         return array
 
     def order(self, values: DeviceArray) -> DeviceArray:
-        """Places in ascending order of values; equal values keep their order."""
+        """Return places in ascending order of values; equal values keep their order."""
         return self.xp.argsort(values, stable=True)
 
     def running(self, values: DeviceArray) -> DeviceArray:
@@ -156,7 +156,7 @@ class ArrayBackend:
         return self._found[1] if self._found is not None and self._found[0] is totals else None
 
     def find_lowest(self, keys: DeviceArray, count: int) -> LowestRows:
-        """The lowest of many keys, as ``LowestRows`` places; few keys leave the device."""
+        """Return the lowest of many keys, as ``LowestRows`` places; few keys leave the device."""
         xp = self.xp
         if keys.shape[0] <= max(_MAX_ROWS_ON_HOST, 4 * count):
             return LowestRows.from_keys(self.numpy(keys), count)
@@ -198,7 +198,7 @@ class ArrayBackend:
     # -- what only devices need ------------------------------------------------------------------
 
     def exactly(self, array: DeviceArray) -> DeviceArray:
-        """An array in float64."""
+        """Return an array in float64."""
         return self.xp.astype(array, self.float64, copy=False)
 
     def release(self) -> None:
@@ -207,7 +207,7 @@ class ArrayBackend:
 
 
 def backend_of(X: object) -> ArrayBackend | None:
-    """The ``ArrayBackend`` of an array that is to compute where it is; None for any other.
+    """Return the ``ArrayBackend`` of an array that is to compute where it is; None for any other.
 
     That is so with scikit-learn's ``array_api_dispatch``, for arrays of other libraries than
     NumPy.
@@ -241,7 +241,7 @@ def backend_of(X: object) -> ArrayBackend | None:
 
 
 def plain_rows(backend: ArrayBackend, X: DeviceArray) -> DeviceArray:
-    """Rows in float32 or float64, apart from what a library notes about gradients."""
+    """Return rows in float32 or float64, apart from what a library notes about gradients."""
     xp = backend.xp
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} axes; it needs two, (n_samples, n_features).")

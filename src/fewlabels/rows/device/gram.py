@@ -91,7 +91,7 @@ class ArrayGram:
         )
 
     def view_rows(self, rows: DeviceArray) -> ArrayGram:
-        """The matrix of some of the rows."""
+        """Return the matrix of some of the rows."""
         return ArrayGram(self.backend, self.backend.xp.take(self.X, rows, axis=0), self.spec)
 
     def refined(self) -> ArrayGram | None:
@@ -123,7 +123,7 @@ class ArrayGram:
         return wrong <= _MAX_ERROR_RATIO * self.value_error * size
 
     def _far_rows(self) -> FarColumns | None:
-        """The rows that are far from the centre, on the host."""
+        """Return the rows that are far from the centre, on the host."""
         row_map, places = self.spec.row_map, np.empty(0, np.intp)
         if row_map is None:
             return None

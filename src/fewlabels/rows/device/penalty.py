@@ -57,12 +57,12 @@ class ArrayPenalty(PiecewiseLinear):
         )
 
     def take(self, rows: DeviceArray) -> ArrayPenalty:
-        """The penalty of some of the variables."""
+        """Return the penalty of some of the variables."""
         both = ([self.backend.take(a, rows) for a in some] for some in (self.ends, self.slopes))
         return ArrayPenalty(self.backend, rows.shape[0], *both)
 
     def scaled(self, breakpoints: DeviceArray, slopes: DeviceArray) -> ArrayPenalty:
-        """All breakpoints, and all slopes, times a number, or one each."""
+        """Return all breakpoints, and all slopes, times a number, or one each."""
         ends = [end * breakpoints for end in self.ends]
         return ArrayPenalty(self.backend, self.n, ends, [slope * slopes for slope in self.slopes])
 
@@ -96,7 +96,7 @@ class ArrayPenalty(PiecewiseLinear):
         multiplier: float,
         held: DeviceArray,
     ) -> float:
-        """Variables at their optimum for a multiplier, in place; ``sum a``."""
+        """Return variables at their optimum for a multiplier, in place; ``sum a``."""
         xp = self.xp
         at = self.minimiser(smooth - float(multiplier), ridge)
         a[...] = xp.where(held | ~xp.isfinite(at), a, at)
@@ -136,7 +136,7 @@ class ArrayPenalty(PiecewiseLinear):
     def survey(
         self, a: DeviceArray, g: DeviceArray, size: DeviceArray
     ) -> tuple[Totals, tuple[DeviceArray, DeviceArray]]:
-        """The ``Totals``, and rates of change to the right and to the left."""
+        """Return the ``Totals``, and rates of change to the right and to the left."""
         xp = self.xp
 
         def count(mask: DeviceArray) -> DeviceArray:
@@ -170,7 +170,7 @@ class ArrayPenalty(PiecewiseLinear):
 
 
 def to_device(backend: ArrayBackend, values: npt.ArrayLike) -> DeviceArray:
-    """Numbers of NumPy as an array here: one without axes where they are all the same."""
+    """Return numbers of NumPy as an array here: one without axes where they are all the same."""
     values = np.asarray(values, float)
     alike = values.ndim == 0 or bool(np.all(values == values.flat[0]))
     return backend.array(values.flat[0] if alike else values)

@@ -85,7 +85,7 @@ class ArrayShard(Shard):
     # -- the kernel matrix -----------------------------------------------------------------------
 
     def array_gram(self, spec: ProblemSpec) -> ArrayGram:
-        """K at the rows, computed where they are, in a precision that the device keeps."""
+        """Return K at the rows, computed where they are, in a precision that the device keeps."""
         gram = ArrayGram(self.backend, self.X, spec)
         refined = None if gram.has_stated_precision() else gram.refined()
         return gram if refined is None else refined

@@ -65,7 +65,7 @@ class ClassKernelFunctions(Protocol):
 
 
 def parts_of(n: int, entries: int, most: int) -> list[slice]:
-    """Slices of n rows of so many entries each."""
+    """Return slices of n rows of so many entries each."""
     step = max(1, most // max(1, entries))
     return [slice(first, min(n, first + step)) for first in range(0, n, step)]
 
@@ -120,7 +120,7 @@ def columns_of(
 
 
 def mapped(backend: ArrayBackend, kernel: MappedKernel, z: DeviceArray) -> DeviceArray:
-    """Kernel values from inner products."""
+    """Return kernel values from inner products."""
     return kernel.mapped(backend.xp, z)
 
 
@@ -156,7 +156,7 @@ def linear_products(
 def diagonal_values(
     backend: ArrayBackend, kernel: MappedKernel, X: DeviceArray, shift: FloatArray | None = None
 ) -> DeviceArray:
-    """K(x, x) of every row, in float64."""
+    """Return K(x, x) of every row, in float64."""
     xp, found = backend.xp, []
     if kernel.is_similarity:
         return xp.ones(X.shape[0], dtype=backend.float64, device=backend.device)
@@ -179,7 +179,7 @@ def values_at(
     X: DeviceArray,
     n_features: int,
 ) -> DeviceArray:
-    """Values of a ``Function`` at rows of an array, in float64, where the rows are.
+    """Return values of a ``Function`` at rows of an array, in float64, where the rows are.
 
     ``name`` is the model's. Rows so far away that float32, or a kernel, has ended go to the
     host.

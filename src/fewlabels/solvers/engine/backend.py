@@ -63,7 +63,7 @@ class Scratch(threading.local):
         self._room = np.empty(0)
 
     def rates(self, n: int) -> FloatArray:
-        """Room for 2 n numbers, whatever they are."""
+        """Return room for 2 n numbers, whatever they are."""
         if len(self._room) < 2 * n:
             self._room = np.empty(2 * n)
         return self._room[: 2 * n].reshape(2, n)
@@ -85,24 +85,24 @@ class NumpyBackend:
     # -- there and back ------------------------------------------------------------------------
 
     def array(self, values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> AnyArray:
-        """Numbers of NumPy as an array of the library."""
+        """Return numbers of NumPy as an array of the library."""
         return np.asarray(values, dtype)
 
     def rows(self, places: IntArray) -> IntArray:
-        """Places of NumPy as an index of the library."""
+        """Return places of NumPy as an index of the library."""
         return places
 
     def numpy(self, array: A) -> A:
-        """An array of the library, in NumPy."""
+        """Return an array of the library, in NumPy."""
         return array
 
     def penalty(self, penalty: PiecewiseLinear) -> Penalty:
-        """A ``Penalty`` in NumPy."""
+        """Return a ``Penalty`` in NumPy."""
         assert isinstance(penalty, Penalty)
         return penalty
 
     def numbers(self, arrays: Iterable[SupportsFloat]) -> list[float]:
-        """Arrays without axes as plain numbers."""
+        """Return arrays without axes as plain numbers."""
         return [float(array) for array in arrays]
 
     # -- what NumPy has other names for ----------------------------------------------------------
@@ -112,11 +112,11 @@ class NumpyBackend:
         return np.zeros(n)
 
     def copy(self, array: A) -> A:
-        """An array of its own."""
+        """Return an array of its own."""
         return array.copy()
 
     def largest(self, array: FloatArray) -> float:
-        """The largest absolute value, 0 without any."""
+        """Return the largest absolute value, 0 without any."""
         return float(np.abs(array).max(initial=0.0))
 
     def places(self, mask: BoolArray) -> IntArray:
@@ -124,11 +124,11 @@ class NumpyBackend:
         return np.flatnonzero(mask)
 
     def take(self, array: AnyArray, places: IntArray) -> AnyArray:
-        """Some entries of an array, or the one that is for all."""
+        """Return some entries of an array, or the one that is for all."""
         return array[places] if array.ndim else array
 
     def take_each(self, arrays: Sequence[FloatArray], places: IntArray) -> list[FloatArray]:
-        """Some entries of each of several arrays, in NumPy, one for each place."""
+        """Return some entries of each of several arrays, in NumPy, one for each place."""
         return [array[places] for array in arrays]
 
     def put(self, array: A, places: IntArray, values: AnyArray) -> A:
@@ -137,7 +137,7 @@ class NumpyBackend:
         return array
 
     def order(self, values: FloatArray) -> IntArray:
-        """Places in ascending order of values; equal values keep their order."""
+        """Return places in ascending order of values; equal values keep their order."""
         return np.argsort(values, kind="stable")
 
     def running(self, values: FloatArray) -> FloatArray:
@@ -167,7 +167,7 @@ class NumpyBackend:
         return rates if known is totals else None
 
     def find_lowest(self, keys: FloatArray, count: int) -> LowestRows:
-        """The lowest of many keys, as ``LowestRows`` places."""
+        """Return the lowest of many keys, as ``LowestRows`` places."""
         return LowestRows.from_keys(keys, count)
 
     def histogram(self, values: FloatArray, weight: FloatArray, edges: FloatArray) -> Histogram:

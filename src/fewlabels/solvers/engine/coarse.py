@@ -20,7 +20,7 @@ _SUM_TOLERANCE = 1e-12
 
 
 def draw_sample(rows: Rows, seed: int) -> Rows:
-    """A random sample as a problem of its own, whose rows represent all of them.
+    """Return a random sample as a problem of its own, whose rows represent all of them.
 
     Variables that are free, or fixed but not at 0, count separately and are always in it.
     """

@@ -374,7 +374,7 @@ class Engine:
         return Stage.BLOCKS
 
     def _propose_working_set(self) -> IntArray:
-        """Half the rows that want up most, half those that want down most."""
+        """Return half the rows that want up most, half those that want down most."""
         ids = _union_sorted(*self.rows.propose(self._block_size // 2))
         # Rows that count twice leave room for those that moved in the last round.
         places = np.minimum(np.searchsorted(ids, self._working), len(ids) - 1)
@@ -382,7 +382,7 @@ class Engine:
         return _union_sorted(ids, kept[: self._block_size - len(ids)])
 
     def _fetch(self, choose: Callable[[], IntArray]) -> tuple[WorkingSet, FloatArray]:
-        """A working set and its block of Q."""
+        """Return a working set and its block of Q."""
         if self._whole is not None:
             return self._whole
         ids = np.arange(self.rows.n) if self._is_whole else choose()
@@ -438,7 +438,7 @@ class Engine:
 
 
 def _union_sorted(*arrays: IntArray) -> IntArray:
-    """Numbers that are in any of some arrays, once and in ascending order."""
+    """Return numbers that are in any of some arrays, once and in ascending order."""
     ids = np.sort(np.concatenate(arrays))
     first = np.ones(len(ids), bool)
     np.not_equal(ids[1:], ids[:-1], out=first[1:])

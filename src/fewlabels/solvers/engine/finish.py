@@ -83,7 +83,7 @@ class Finish:
 def advance_gradient(
     Q: FloatArray, before: FloatArray, after: FloatArray, g: FloatArray | float
 ) -> FloatArray:
-    """The gradient after a change of variables, by one product.
+    """Return the gradient after a change of variables, by one product.
 
     Thousands of small steps leave more rounding in it than that.
     """

@@ -108,7 +108,7 @@ class LowestRows(NamedTuple):
 
     @classmethod
     def from_keys(cls, keys: FloatArray, count: int, first: int = 0) -> LowestRows:
-        """The lowest of many keys, of rows numbered from ``first``."""
+        """Return the lowest of many keys, of rows numbered from ``first``."""
         if len(keys) <= count:
             ids = np.arange(len(keys))
         else:
@@ -119,7 +119,7 @@ class LowestRows(NamedTuple):
 
     @classmethod
     def combined(cls, parts: Sequence[LowestRows], count: int) -> LowestRows:
-        """The lowest among the rows of all parts."""
+        """Return the lowest among the rows of all parts."""
         if len(parts) == 1:
             return parts[0]
         ids, keys = map(np.concatenate, zip(*parts, strict=True))
@@ -141,7 +141,7 @@ class WorkingSet:
 
     @classmethod
     def joined(cls, parts: Sequence[WorkingSet]) -> WorkingSet:
-        """The rows of all parts, which follow each other."""
+        """Return the rows of all parts, which follow each other."""
         if len(parts) == 1:
             return parts[0]
         names = ("ids", "ridge", "size", "a", "g")

@@ -56,7 +56,7 @@ def is_config_message(name: str) -> bool:
 
 
 def message_names() -> list[str]:
-    """Names of all messages that partitions answer."""
+    """Return names of all messages that partitions answer."""
     return [
         name
         for name, value in vars(Partition).items()
@@ -151,7 +151,7 @@ class Partition:
 
     @read_only
     def state(self) -> RunState:
-        """The ``RunState`` that the rows are in."""
+        """Return the ``RunState`` that the rows are in."""
         return RunState(self._survey(), self.n_values)
 
     @property
@@ -166,7 +166,7 @@ class Partition:
         return self._totals
 
     def _rates(self) -> Rates:
-        """Rates of change when variables grow, and when they shrink."""
+        """Return rates of change when variables grow, and when they shrink."""
         rates = self.arrays.rates(self._survey())
         if rates is None:  # another partition was surveyed since
             self._totals = None
@@ -183,7 +183,7 @@ class Partition:
 
     @read_only
     def propose(self, count: int, n_between: int = 0) -> tuple[LowestRows, LowestRows, IntArray]:
-        """The rows that want up most and those that want down most, as two LowestRows.
+        """Return the rows that want up most and those that want down most, as two LowestRows.
 
         And the numbers of the first ``n_between`` rows strictly between breakpoints.
         """
@@ -210,7 +210,7 @@ class Partition:
     def within(
         self, low: float, high: float, ids: IntArray, g: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Gradients from ``low`` to below ``high``, and how wide the rows' intervals are.
+        """Return gradients from ``low`` to below ``high``, and how wide the rows' intervals are.
 
         Rows whose interval has no width are left out; ``ids`` and ``g`` as above.
         """
@@ -220,7 +220,7 @@ class Partition:
         return values, width
 
     def _gradients_and_widths(self, ids: IntArray, g: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The gradient of rows whose intervals have a width, and these."""
+        """Return the gradient of rows whose intervals have a width, and these."""
         where, rows = self._find_rows(ids)
         values, width = self._set(self.arrays.copy(self.g), rows, g[where]), self.penalty.width
         wide = self.arrays.places(width > 0.0)
@@ -353,7 +353,7 @@ class Partition:
     def pending_columns(
         self, start: int, count: int, original: bool
     ) -> tuple[Columns, FloatArray]:
-        """Columns and changes of some of those that moved, by their order.
+        """Return columns and changes of some of those that moved, by their order.
 
         With ``original``, rows of a sample go by the numbers of the rows it was drawn from.
         """
@@ -395,7 +395,7 @@ class Partition:
         return total, room_above, room_below
 
     def _sort_by_cost(self, amount: float) -> CostOrder:
-        """Rows in the order of what a step in the direction of ``amount`` costs.
+        """Return rows in the order of what a step in the direction of ``amount`` costs.
 
         With their costs, where the step ends, and the room up to each.
         """
@@ -460,7 +460,7 @@ class Partition:
         return self._sampled_rows.shape[0]
 
     def sample(self, share: float, first: int) -> Partition:
-        """A Partition of the rows that were drawn, numbered from ``first``.
+        """Return a Partition of the rows that were drawn, numbered from ``first``.
 
         Each means ``share`` rows, see ``docs/the-one-problem.md``.
         """

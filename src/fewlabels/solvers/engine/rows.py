@@ -55,7 +55,7 @@ class Rows:
         return self.facts.n
 
     def call_all(self, message: Callable[[Partition], T]) -> list[T]:
-        """The answers of all partitions; others may ask them at the same time."""
+        """Return the answers of all partitions; others may ask them at the same time."""
         return run_each([partial(message, place) for place in self.partitions], self.n_jobs)
 
     def call_each(self, messages: Iterable[Callable[[Partition], T] | None]) -> list[T]:
@@ -66,7 +66,7 @@ class Rows:
         )
 
     def sampled(self, share: float, firsts: list[int]) -> Rows:
-        """Rows of the samples that were drawn, see ``Partition.sample``."""
+        """Return rows of the samples that were drawn, see ``Partition.sample``."""
         parts = self.call_each([methodcaller("sample", share, first) for first in firsts])
         return Rows(parts, self.total, self.scale, self.n_jobs)
 
@@ -77,11 +77,11 @@ class Rows:
         return RunState.combined(self.call_all(_STATE))
 
     def totals(self) -> Totals:
-        """Totals of all variables."""
+        """Return totals of all variables."""
         return self.state().totals
 
     def n_values(self) -> int:
-        """Kernel values evaluated so far."""
+        """Return kernel values evaluated so far."""
         return self.state().n_values
 
     def duality_gap(self, multiplier: float) -> float:
@@ -96,7 +96,7 @@ class Rows:
     # -- rounds -------------------------------------------------------------------------------
 
     def propose(self, count: int, n_between: int = 0) -> tuple[IntArray, IntArray, IntArray]:
-        """Numbers of the rows that want up most and of those that want down most.
+        """Return numbers of the rows that want up most and of those that want down most.
 
         And of the first ``n_between`` rows strictly between breakpoints.
         """
@@ -107,7 +107,7 @@ class Rows:
         return up.ids, down.ids, np.concatenate(between)[:n_between]
 
     def fetch(self, ids: IntArray | None = None) -> WorkingSet:
-        """The WorkingSet of rows in ascending order; None for variables other than zero."""
+        """Return the WorkingSet of rows in ascending order; None for variables other than zero."""
         return WorkingSet.joined(self.call_all(methodcaller("fetch", ids)))
 
     def block(self, working: WorkingSet) -> FloatArray:

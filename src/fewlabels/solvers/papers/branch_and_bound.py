@@ -38,7 +38,7 @@ class Relaxation(Protocol[N, S]):
     """A family of problems: nodes, each with a ``bound`` below all that it contains."""
 
     def root(self) -> N:
-        """The node where nothing is decided."""
+        """Return the node where nothing is decided."""
 
     def is_leaf(self, node: N) -> bool:
         """Return whether everything is decided."""
@@ -47,7 +47,7 @@ class Relaxation(Protocol[N, S]):
         """A solution near the node, as ``(value, solution)``; None if none is below ``cutoff``."""
 
     def split(self, node: N, cutoff: float) -> tuple[Sequence[N], int]:
-        """Nodes that together contain all of ``node`` below ``cutoff``, best first.
+        """Return nodes that together contain all of ``node`` below ``cutoff``, best first.
 
         Returns them and the number of convex problems solved for it.
         """

@@ -83,7 +83,7 @@ def _start_multipliers(gradient: FloatArray) -> FloatArray:
 def _step(
     Q: FloatArray, v: FloatArray, a: FloatArray, w: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """One predictor-corrector step from (a, w) > 0."""
+    """Return one predictor-corrector step from (a, w) > 0."""
     n = len(a)
     mu = (a @ w) / n
     matrix = Q.copy()
@@ -109,6 +109,6 @@ def _step(
 
 
 def _longest_step(x: FloatArray, dx: FloatArray, longest: float = 1.0) -> float:
-    """Longest step that keeps ``x + step * dx >= 0``."""
+    """Return the longest step that keeps ``x + step * dx >= 0``."""
     shrinking = dx < 0
     return float(min(longest, np.min(-x[shrinking] / dx[shrinking], initial=np.inf)))

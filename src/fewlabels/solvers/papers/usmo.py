@@ -268,7 +268,7 @@ class _Run:
             self.status = Status.STOPPED
 
     def result(self) -> Result:
-        """The state reached, certified."""
+        """Return the state reached, certified."""
         sigma, gradient = self.problem.round_to_breakpoints(self.sigma), self.gradient
         if gradient is None:
             gradient = self.problem.gradient(sigma)
@@ -287,7 +287,7 @@ class _Rows:
         self.stored = core.KernelRows(self.cache.storage, self.cache.slots(slice(None)))
 
     def n_values(self) -> int:
-        """Kernel values evaluated so far."""
+        """Return kernel values evaluated so far."""
         return self.gram.n_values - self.before
 
     def parts(self, samples: IntArray) -> Iterator[IntArray]:

@@ -105,7 +105,7 @@ def solve_sizes(n: int, prior: float) -> tuple[float, float, float] | None:
 
 
 def _balance_sizes(sizes: IntArray, sums: FloatArray, total: float) -> tuple[IntArray, float]:
-    """Sizes and t for which the sum is right, as far as the middle group can give."""
+    """Return sizes and t for which the sum is right, as far as the middle group can give."""
     sizes, rising = sizes.copy(), None
     while True:
         edges = np.concatenate([[0], np.cumsum(sizes)])
@@ -144,7 +144,7 @@ def _assign_rounding(sigma: FloatArray, upper: FloatArray, total: float) -> Floa
 
 
 def _fill_from_last(amounts: FloatArray, total: float) -> FloatArray:
-    """The last of ``amounts`` that sum to ``total``; of one a part, before it zeros."""
+    """Return the last of ``amounts`` that sum to ``total``; of one a part, before it zeros."""
     from_last = amounts[::-1]
     before = np.concatenate([[0.0], np.cumsum(from_last)[:-1]])
     return np.clip(total - before, 0.0, from_last)[::-1]

@@ -475,7 +475,7 @@ class PathFollower:
         return done
 
     def _numbers(self, indices: RowIndices) -> IntArray:
-        """Rows of the state from the user's indices."""
+        """Return rows of the state from the user's indices."""
         numbers = np.atleast_1d(self._state.present[indices])
         if len(np.unique(numbers)) < len(numbers):
             raise ValueError("the same row is named twice; name every row once.")
@@ -484,7 +484,7 @@ class PathFollower:
     def _parts(
         self, rows: IntArray, block: bool, total: float | None, target: float | None
     ) -> tuple[list[IntArray], list[float | None]]:
-        """Rows that change at a time, and the balance target after each part."""
+        """Return rows that change at a time, and the balance target after each part."""
         if block or len(rows) <= 1:
             return [rows], [target]
         if total is not None:
@@ -495,12 +495,12 @@ class PathFollower:
         return [rows[[i]] for i in range(len(rows))], self._targets(target, len(rows))
 
     def _targets(self, target: float | None, n: int) -> list[float | None]:
-        """The balance target after each of ``n`` rows that change one after the other."""
+        """Return the balance target after each of ``n`` rows that change one after the other."""
         now = self.engine.clock.target
         return _interpolate(target if now is None else now, target, n)
 
     def _totals(self, total: float | None, rows: RowPenalties) -> list[float | None]:
-        """The total after each of some rows that are added one after the other."""
+        """Return the total after each of some rows that are added one after the other."""
         totals = _interpolate(self.engine.clock.total_target, total, len(rows))
         if total is not None and not self._accepts_any_sum(rows):
             low, up = (np.cumsum(ends)[-len(rows) :] for ends in self._intervals(rows))
@@ -550,7 +550,7 @@ def _refuse_unreachable(low: FloatArray, up: FloatArray, total: float) -> None:
 
 
 def _interpolate(now: float | None, then: float | None, n: int) -> list[float | None]:
-    """The way from one number to another in n steps; all None where there is no other."""
+    """Return the way from one number to another in n steps; all None where there is no other."""
     if then is None:
         return [None] * n
     assert now is not None

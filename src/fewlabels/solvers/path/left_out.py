@@ -79,7 +79,7 @@ class LeftOutSolver:
             self.Q = np.concatenate([self.Q, self._columns(missing)])
 
     def _block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Q, both of whose sides have columns here."""
+        """Return Q, both of whose sides have columns here."""
         block = self.Q[np.ix_(self._place[rows], columns)]
         return block + np.where(rows[:, None] == columns, self.ridge[columns], 0.0)
 
@@ -103,7 +103,7 @@ class LeftOutSolver:
     # -- solving ---------------------------------------------------------------------------------
 
     def solve(self, rows: IntArray) -> Iterator[SolvedRows]:
-        """The solutions without each of ``rows``, whose variables are not zero.
+        """Yield the solutions without each of ``rows``, whose variables are not zero.
 
         Yields, for b rows at a time that were solved: the rows, variables and gradients of shape
         (b, n), what each multiplier has grown by, and ``(Q a)_i`` of the row that is left out,
@@ -155,7 +155,7 @@ class LeftOutSolver:
         return rows, a, gradient, shift, inner
 
     def _find_sides(self, side: IntArray, a: FloatArray, gradient: FloatArray) -> IntArray:
-        """The side that every row belongs on, as far as its condition tells."""
+        """Return the side that every row belongs on, as far as its condition tells."""
         size, slack = _ON * np.abs(self.a).max(), 10 * _ON * self.unit
         then = side.copy()
         then[(side == 0) & (a < self.lower - size)] = -1
@@ -167,7 +167,7 @@ class LeftOutSolver:
     def _steps(
         self, rows: IntArray, side: IntArray, turn: int
     ) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Changes of a and of the multiplier for given sides; and which could be found."""
+        """Return changes of a and of the multiplier for given sides; and which could be found."""
         step, shift = np.zeros(side.shape), np.zeros(len(rows))
         fine = np.ones(len(rows), bool)
         held = self.side[rows]

@@ -134,7 +134,7 @@ class RowStates:
         self.present = self.without(rows)
 
     def without(self, rows: IntArray) -> IntArray:
-        """The present rows but ``rows``."""
+        """Return the present rows but ``rows``."""
         stays = np.ones(self.n, dtype=bool)
         stays[rows] = False
         return self.present[stays[self.present]]
@@ -246,5 +246,5 @@ class RowStates:
         return self.unit or self._floor / EPS or 1.0
 
     def tol(self, relative: float) -> float:
-        """A tolerance of h, never below the rounding in it."""
+        """Return a tolerance of h, never below the rounding in it."""
         return max(relative * self._size, 10.0 * self._floor)

@@ -199,7 +199,7 @@ class FeatureStore:
         return out
 
     def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
-        """K[rows][:, columns]."""
+        """Return K[rows][:, columns]."""
         left, left_term = self.rows.rows(rows)
         right, right_term = self.rows.rows(columns)
         out = pack_rows(left, left_term).columns(self.row_map, right, right_term, n_jobs)
@@ -256,7 +256,7 @@ class SumStore(FeatureStore):
         return self._add_features(super().columns_of(indices, n_jobs), indices, slice(None))
 
     def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
-        """K[rows][:, columns]."""
+        """Return K[rows][:, columns]."""
         return self._add_features(super().cross(rows, columns, n_jobs), rows, columns)
 
     def add_product(
@@ -308,7 +308,7 @@ class CellStore:
         return self.cross(indices, np.arange(self.n), n_jobs)
 
     def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
-        """K[rows][:, columns]."""
+        """Return K[rows][:, columns]."""
         others = self._cells[columns]
         out = np.empty((len(rows), len(columns)))
         for place, row in enumerate(self._cells[rows]):
@@ -350,7 +350,7 @@ class FormedStore:
         return np.ascontiguousarray(evaluate_formed(self.kernel, self.X, self.X[indices]).T)
 
     def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
-        """K[rows][:, columns]."""
+        """Return K[rows][:, columns]."""
         assert self.X is not None
         return evaluate_formed(self.kernel, self.X[rows], self.X[columns])
 
@@ -395,7 +395,7 @@ class MatrixStore:
         return self._K[indices, : self.n]
 
     def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
-        """K[rows][:, columns]."""
+        """Return K[rows][:, columns]."""
         return self._K[np.ix_(rows, columns)]
 
     def add_product(
@@ -442,7 +442,7 @@ class RepeatedStore:
         return self.store.columns_of(distinct, n_jobs)[which].take(self.group_of, axis=1)
 
     def cross(self, rows: IntArray, columns: IntArray, n_jobs: int) -> FloatArray:
-        """K[rows][:, columns]."""
+        """Return K[rows][:, columns]."""
         left, of_rows = np.unique(self.group_of[rows], return_inverse=True)
         right, of_columns = np.unique(self.group_of[columns], return_inverse=True)
         return self.store.cross(left, right, n_jobs)[np.ix_(of_rows, of_columns)]
