@@ -140,7 +140,9 @@ class FittedEstimator(BaseEstimator):
         return deepcopy(self)
 
     def snapshot(self) -> Self:
-        """The fitted model as it is now, without training rows; later updates don't change it.
+        """Return the fitted model as it is now, without training rows.
+
+        Later updates don't change it.
 
         Returns
         -------
@@ -367,7 +369,10 @@ class FittedEstimator(BaseEstimator):
     # -- what others get -------------------------------------------------------------------------
 
     def _to_native(self, values: RowMatrix) -> Any:
-        """An attribute as users see it: an array of the same library as the training rows."""
+        """Return an attribute as users see it.
+
+        Arrays are of the same library as the training rows.
+        """
         return values if self._backend is None else self._backend.array(values)
 
     def _cached_names_to_keep(self) -> Iterable[str]:

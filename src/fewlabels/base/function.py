@@ -107,7 +107,9 @@ class Function:
     def __call__(
         self, X: RowMatrix, *, diagonal: VectorLike | None = None, n_jobs: int | None = None
     ) -> FloatArray:
-        """Values at validated rows (precomputed: their kernel values with all training rows).
+        """Return values at validated rows.
+
+        Precomputed rows are their kernel values with all training rows.
 
         ``diagonal`` is K(x, x) of these rows, needed where the function has such a term, the
         kernel is precomputed and its diagonal varies. ``n_jobs=None`` means every core.

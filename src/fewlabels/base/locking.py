@@ -62,7 +62,10 @@ class _Forks:
 
 
 def lock_of(model: Any) -> Any:
-    """The lock of a model, as a context; new ones are given out when no thread is to fork."""
+    """Return the lock of a model, as a context.
+
+    New ones are given out when no thread is to fork.
+    """
     if _Forks.held and not any(lock._is_owned() for _, lock in _known_locks()):
         _Forks.over.wait(_MAX_FORK_WAIT_SECONDS)
     lock = _LOCKS.get(model)
@@ -169,7 +172,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def take_snapshot(model: T) -> T:
-    """A fitted model, or a pipeline that ends in one, as it is now: updates don't change it."""
+    """Return a fitted model, or a pipeline that ends in one, as it is now.
+
+    Updates don't change it.
+    """
     from sklearn.pipeline import Pipeline  # which takes its time
 
     fitted: Any = model

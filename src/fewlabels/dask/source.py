@@ -353,7 +353,10 @@ class ClusterSource(ShardedSource):
                 ) from error
 
     def _choose_workers(self, futures: Sequence[Future]) -> list[str]:
-        """Addresses for parts: where they are, as long as workers get no more than their share."""
+        """Return addresses for parts.
+
+        Parts stay where they are, as long as workers get no more than their share.
+        """
         workers = self.client.nthreads()
         held = Counter({address: 0 for address in workers})
         held.update(slot.address for slot in self.slots if slot.is_alive)

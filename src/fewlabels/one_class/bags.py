@@ -66,7 +66,10 @@ _EQUAL_RTOL = 1e-9
 
 
 def resolve_trim(trim: str | float, n_bags: int) -> float | None:
-    """The share of ``BagSettings``, from the parameter ``trim``; few bags are all trimmed."""
+    """Return the share of ``BagSettings``, from the parameter ``trim``.
+
+    Few bags are all trimmed.
+    """
     if trim == "auto":
         return None if n_bags >= _MIN_BAGS_FOR_UNTRIMMED else _TRIMMED_SHARE
     return float(trim)
@@ -170,7 +173,10 @@ def fit_bags(
 
 
 def _mean_out_of_bag(scores: FloatArray) -> FloatArray:
-    """Mean scores of rows over the bags that they are not in; NaN for rows in all of them."""
+    """Return the mean scores of rows over the bags that they are not in.
+
+    NaN for rows in all of them.
+    """
     times = np.isfinite(scores).sum(axis=0)
     return np.where(times > 0, np.nansum(scores, axis=0) / np.maximum(times, 1), np.nan)
 
@@ -258,7 +264,10 @@ def _train_bag(
     references: _References,
     settings: BagSettings,
 ) -> tuple[Bag, FloatArray] | None:
-    """A bag (the one that is known, if any) and scores of the references; None if out of time."""
+    """Return a bag (the one that is known, if any) and scores of the references.
+
+    None if out of time.
+    """
     if settings.deadline.is_over():
         return None
     if bag is None:

@@ -114,7 +114,10 @@ class BaggedFunction:
     def __call__(
         self, X: RowMatrix, *, diagonal: FloatArray | None = None, n_jobs: int | None = None
     ) -> FloatArray:
-        """Values at validated rows (precomputed: their kernel values with all training rows)."""
+        """Return values at validated rows.
+
+        Precomputed rows are their kernel values with all training rows.
+        """
         value = np.empty(X.shape[0])
         for first in range(0, X.shape[0], _MAX_ROWS_AT_A_TIME):
             part = slice(first, first + _MAX_ROWS_AT_A_TIME)

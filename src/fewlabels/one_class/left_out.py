@@ -99,7 +99,10 @@ class FitPredict(OutlierMixin):
 
 
 def _find_left_out_decisions(model: Any) -> FloatArray | None:
-    """Decisions about rows that were left out, without the order of these; None for no such."""
+    """Return decisions about rows that were left out, without the order of these.
+
+    None for no such.
+    """
     if model.target_fpr is not None:
         return _calibration_decisions(model.conformal_)
     if not getattr(model, "holds_rows_", False) or model._learns_kernel:

@@ -114,7 +114,10 @@ def _center_products(
 
 
 def _make_solver(block: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
-    """Function that solves with a block of inner products; None where these are none."""
+    """Return the function that solves with a block of inner products.
+
+    None where these are none.
+    """
     block[np.diag_indices(len(block))] += _RELATIVE_RIDGE * float(np.mean(np.diag(block)))
     try:
         factor = cho_factor(block)

@@ -138,7 +138,10 @@ def double_hinge_solution(
 def _evaluate_from_function(
     problem: DualProblem, result: Result, coef: FloatArray, data: PUData, lam: float
 ) -> tuple[float, float]:
-    """Value of (4) and of its dual, from the function itself: no large numbers cancel."""
+    """Return the value of (4) and of its dual, from the function itself.
+
+    No large numbers cancel.
+    """
     f, norm = data.evaluate_all_rows(coef)
     f += result.multiplier
     c2, f_unlabeled = problem.penalty.upper, f[data.unlabeled]

@@ -206,7 +206,9 @@ class DualProblem:
 
 
 def find_missing_curvature(gram: GramOperator, a: FloatArray) -> float:
-    """The least c, of a few, with ``d'Kd >= -c d'd`` for all d of zero sum; NaN beyond rounding.
+    """Return the least c, of a few, with ``d'Kd >= -c d'd`` for all d of zero sum.
+
+    NaN beyond rounding.
 
     By Cholesky factors; of more than 1000 rows, between those that ``a`` uses most and as many
     others. 0 for kernels that are inner products.

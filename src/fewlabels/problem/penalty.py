@@ -223,7 +223,10 @@ class Penalty(PiecewiseLinear):
         return Penalty((*ends, upper), tuple(slope[copies.first] for slope in self.slopes))
 
     def share_out(self, together: FloatArray, copies: DuplicateRows) -> FloatArray:
-        """The variables whose sums are ``together``; of each at most one is off a breakpoint."""
+        """Return the variables whose sums are ``together``.
+
+        Of each at most one is off a breakpoint.
+        """
         whole, n = self.merge_equal_rows(copies), len(copies.first)
         (low, high), base = self.ends[:2], whole.lower
         for kink, (start, stop) in zip(whole.kinks, pairwise(self.ends[1:]), strict=True):

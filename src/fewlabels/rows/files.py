@@ -69,7 +69,10 @@ class ArrayFile:
 
     @classmethod
     def from_array(cls, array: AnyArray) -> Self | None:
-        """The file of a memory-mapped array; None where it is none, gone, or in another order."""
+        """Return the file of a memory-mapped array.
+
+        None where it is none, gone, or in another order.
+        """
         holder: object = array
         mapped: np.memmap[Any, Any] | None = None
         while isinstance(holder, np.ndarray):
@@ -190,7 +193,10 @@ class SparseFile(RowFile):
 
 
 def find_row_file(X: object) -> DenseFile | SparseFile | None:
-    """The ``DenseFile`` or ``SparseFile`` of memory-mapped rows; None where they are none."""
+    """Return the ``DenseFile`` or ``SparseFile`` of memory-mapped rows.
+
+    None where they are none.
+    """
     if isinstance(X, sp.csr_array | sp.csr_matrix):
         files = [ArrayFile.from_array(array) for array in (X.data, X.indices, X.indptr)]
         arrays = [file for file in files if file is not None]

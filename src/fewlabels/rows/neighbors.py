@@ -19,7 +19,9 @@ _LOST = 1e-16
 
 
 def neighbor_gamma(X: MatrixLike, factor: float = 4.0) -> float:
-    """Width of a Gaussian kernel: ``factor`` over the squared distance to a near neighbour.
+    """Return the width of a Gaussian kernel.
+
+    It is ``factor`` over the squared distance to a near neighbour.
 
     With n rows, ``gamma = factor / d**2``, where d is the median of the distances of rows to
     their q-th neighbour (not counting themselves), q = sqrt(n) rounded. Of more than 5000

@@ -385,7 +385,10 @@ class SavedStream(PlainState):
     def certify_solution(
         self, problem: DualProblem, a: FloatArray, gradient: FloatArray
     ) -> Result:
-        """The Result of a problem at its variables; uncertified while rows are on their way."""
+        """Return the Result of a problem at its variables.
+
+        Uncertified while rows are on their way.
+        """
         status = Status.CONVERGED if self.done else Status.MAX_ITER
         status = Status.STALLED if self.rounding_violation() else status
         result = certify(problem, a, gradient, status, self.n_steps, self.history)

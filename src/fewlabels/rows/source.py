@@ -124,7 +124,10 @@ class RowSource(ABC):
 
     @abstractmethod
     def gram(self, kernel: Kernel, shift: FloatArray | None, make: MakeGram) -> GramOperator:
-        """K over the rows less ``shift``: what ``make(kernel, X)`` gives for rows in memory."""
+        """Return K over the rows less ``shift``.
+
+        What ``make(kernel, X)`` gives for rows in memory.
+        """
 
     @abstractmethod
     def split(self, mask: BoolArray) -> tuple[Self, FunctionRows | None]:

@@ -238,7 +238,10 @@ def check_weight(
 
 
 def to_python_number(value: Any) -> Any:
-    """A number of NumPy as Python's: a bound such as 1e300 overflows in single precision."""
+    """Return a number of NumPy as Python's.
+
+    A bound such as 1e300 overflows in single precision.
+    """
     return value.item() if isinstance(value, np.number) else value
 
 

@@ -94,7 +94,10 @@ def _sentence(status: Status) -> str:
 
 
 def solve_global(data: S3VMData, settings: S3VMSettings) -> S3VMSolution:
-    """The best minimum of (1) within the limits; the search begins at the batch solution."""
+    """Return the best minimum of (1) within the limits.
+
+    The search begins at the batch solution.
+    """
     started, engine = time.perf_counter(), settings.engine
     found = anneal(data, settings)
     if not found.result.converged:

@@ -196,7 +196,10 @@ class Calibrator:
     def curve(
         self, scores: FloatArray, sample: Sample, kind: str, function: Function | ClassFunctions
     ) -> Curve | ClassCurves:
-        """The ``Curve`` from these decisions to probabilities; ``function`` is the model's."""
+        """Return the ``Curve`` from these decisions to probabilities.
+
+        ``function`` is the model's.
+        """
         balances = [problem.balance for problem in self.problems]
         shares = self._shares()
         if shares is None and not isinstance(balances[0], bool) and -1.0 < balances[0] < 1.0:

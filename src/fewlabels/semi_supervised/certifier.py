@@ -186,7 +186,10 @@ class Certifier:
     def certificate_at(
         self, stream: S3VMStream, function: Function | ClassFunctions
     ) -> Certificate:
-        """The ``Certificate`` where they stand; ``function`` belongs to the ``Solution``."""
+        """Return the ``Certificate`` where they stand.
+
+        ``function`` belongs to the ``Solution``.
+        """
         solutions, places = [path.current_solution() for path in stream.paths], stream.places
         f = np.column_stack([at.f[places] for at in solutions])
         waiting = np.flatnonzero(np.isnan(f).any(axis=1))

@@ -151,7 +151,10 @@ class ClassPath:
         return class_objective.objective(label, weight, norm, f), worst
 
     def training_data(self, make_gram: Callable[[RowMatrix], GramOperator]) -> S3VMData:
-        """The training rows for batch training; ``make_gram`` makes an operator over rows."""
+        """Return the training rows for batch training.
+
+        ``make_gram`` makes an operator over rows.
+        """
         rows = self._now.kernel_rows(self.rows.places)
         return S3VMData.from_gram(make_gram(rows), self.class_objective, *self.training_labels)
 

@@ -117,7 +117,10 @@ class S3VMData:
         return result.gradient[: len(self.label)] - result.multiplier
 
     def coefficients(self, a: FloatArray) -> FloatArray:
-        """Coefficients of the rows: the virtual row's are spread over those it is the mean of."""
+        """Return coefficients of the rows.
+
+        The virtual row's are spread over those it is the mean of.
+        """
         coef = a[: len(self.label)].copy()
         if self.target is not None:
             coef[self.unlabeled] += a[-1] * self.share

@@ -135,7 +135,9 @@ class SignRelaxation:
     def descend(
         self, sign: FloatArray, a: FloatArray, gradient: FloatArray, cutoff: float = np.inf
     ) -> tuple[float, SignSolution] | None:
-        """A local minimum from given signs: rows to be decided follow f as long as that helps.
+        """Return a local minimum from given signs.
+
+        Rows to be decided follow f as long as that helps.
 
         Begins at a point that is feasible for these or similar signs. Returns value and
         SignSolution; None when nothing below ``cutoff`` was found, or the signs were tried before.
@@ -237,7 +239,10 @@ class SignRelaxation:
     # -- the function ---------------------------------------------------------------------------
 
     def multiplier(self, side: FloatArray, a: FloatArray, gradient: FloatArray) -> float:
-        """Multiplier of the equality; the balancing constraint holds exactly with it."""
+        """Return the multiplier of the equality.
+
+        The balancing constraint holds exactly with it.
+        """
         if self.target is not None:
             return float(gradient[-1] - self.target)
         end = side * self.price
@@ -251,7 +256,10 @@ class SignRelaxation:
         return float(np.mean([v for v in (least, most) if np.isfinite(v)]))
 
     def value(self, side: FloatArray, a: FloatArray, gradient: FloatArray) -> float:
-        """Objective of the function for given signs; rows without a sign cost nothing."""
+        """Return the objective of the function for given signs.
+
+        Rows without a sign cost nothing.
+        """
         f = gradient[: self.n] - self.multiplier(side, a, gradient)
         loss = np.where(side != 0, np.maximum(0.0, 1.0 - side * f), 0.0)
         return 0.5 * float(a @ gradient) + float(self.price @ loss)

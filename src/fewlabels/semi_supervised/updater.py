@@ -189,7 +189,10 @@ class Updater:
         return found
 
     def search_near_newest(self, path: ClassPath, n_neighbors: int) -> Search:
-        """The ``SignSearch`` around the newest row; the path continues from better signs."""
+        """Return the ``SignSearch`` around the newest row.
+
+        The path continues from better signs.
+        """
         places = path.rows.places
         gram = make_gram(
             path.kernel,
@@ -215,7 +218,10 @@ class Updater:
 
 
 def choose_one_side(label: FloatArray, weight: FloatArray) -> FloatArray:
-    """Signs of rows, those without a label on the side of most labels; 0 for labelled ones."""
+    """Return signs of rows, those without a label on the side of most labels.
+
+    0 for labelled ones.
+    """
     return np.where(label == 0, 1.0 if label @ weight > 0 else -1.0, 0.0)
 
 

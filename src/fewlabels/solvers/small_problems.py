@@ -223,7 +223,10 @@ class SmallProblemRun:
         return self.problem.gram.n_values - self._values_before
 
     def measure(self) -> tuple[float, float, float, float]:
-        """Violation, tolerance, and what rounding leaves: in the multiplier and the gradient."""
+        """Return the violation, tolerance, and what rounding leaves.
+
+        Rounding is counted in the multiplier and in the gradient.
+        """
         totals = self.totals
         noise = self._error * totals.rounding_scale
         tol = max(self.settings.tol, self.settings.rtol * totals.level)

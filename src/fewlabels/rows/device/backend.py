@@ -152,7 +152,10 @@ class ArrayBackend:
         return self._found[0]
 
     def rates(self, totals: Totals) -> tuple[DeviceArray, DeviceArray] | None:
-        """Rates of change up and down, which were found with these ``totals``; None if lost."""
+        """Return rates of change up and down, which were found with these ``totals``.
+
+        None if lost.
+        """
         return self._found[1] if self._found is not None and self._found[0] is totals else None
 
     def find_lowest(self, keys: DeviceArray, count: int) -> LowestRows:

@@ -162,7 +162,10 @@ class NumpyBackend:
         return totals
 
     def rates(self, totals: Totals) -> Rates | None:
-        """Rates of change up and down, which were found with these ``totals``; None if lost."""
+        """Return rates of change up and down, which were found with these ``totals``.
+
+        None if lost.
+        """
         known, rates = self._scratch.found
         return rates if known is totals else None
 

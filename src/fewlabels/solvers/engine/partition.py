@@ -228,7 +228,10 @@ class Partition:
 
     @read_only
     def fetch(self, ids: IntArray | None) -> WorkingSet:
-        """A WorkingSet of the rows ``ids`` that are here; None for variables other than zero."""
+        """Return a WorkingSet of the rows ``ids`` that are here.
+
+        None for variables other than zero.
+        """
         if ids is None:
             rows = self.arrays.places(self.a != 0.0)
             own_ids = self._row_ids(rows)
@@ -247,7 +250,10 @@ class Partition:
 
     @read_only
     def block(self, columns: Columns) -> FloatArray:
-        """Kernel values between the rows of any working set, in float64: ``columns`` says all."""
+        """Return kernel values between the rows of any working set, in float64.
+
+        ``columns`` says all.
+        """
         return self.gram.block_of(columns)
 
     def update(self, update: BlockUpdate) -> None:

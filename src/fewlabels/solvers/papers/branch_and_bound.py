@@ -44,7 +44,10 @@ class Relaxation(Protocol[N, S]):
         """Return whether everything is decided."""
 
     def complete(self, node: N, cutoff: float) -> tuple[float, S] | None:
-        """A solution near the node, as ``(value, solution)``; None if none is below ``cutoff``."""
+        """Return a solution near the node, as ``(value, solution)``.
+
+        None if none is below ``cutoff``.
+        """
 
     def split(self, node: N, cutoff: float) -> tuple[Sequence[N], int]:
         """Return nodes that together contain all of ``node`` below ``cutoff``, best first.

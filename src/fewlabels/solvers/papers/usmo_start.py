@@ -46,7 +46,9 @@ _ROUNDING = 1e-13
 def usmo_start(
     scores: VectorLike, prior: float, c1_mass: float, c2: FloatArray | float
 ) -> FloatArray:
-    """A feasible start of the double hinge problem: the paper's sigma, from one-class scores.
+    """Return a feasible start of the double hinge problem.
+
+    The paper's sigma, from one-class scores.
 
     ``scores`` of the unlabelled rows rank them, the greater the more positive; ``prior`` is pi,
     ``c1_mass`` what the variables sum to, from 0 to ``sum(c2)``, and ``c2`` their upper bounds.
@@ -74,7 +76,10 @@ def _start_by_rank(upper: FloatArray, prior: float, total: float) -> FloatArray:
 
 
 def group_sizes(n: int, prior: float) -> IntArray:
-    """Sizes of the five groups (17) in whole numbers; all n in the first if (18) has no point."""
+    """Return sizes of the five groups (17) in whole numbers.
+
+    All n in the first if (18) has no point.
+    """
     solution = solve_sizes(n, prior)
     if solution is None:
         return np.array([n, 0, 0, 0, 0])

@@ -79,7 +79,10 @@ class Factor:
         self._rows[: self._n] = number[self.rows]
 
     def solve(self, d: FloatArray, total: float) -> float:
-        """Directions in place of their right-hand side ``d``; see ``fl_factor_directions``."""
+        """Return directions in place of their right-hand side ``d``.
+
+        See ``fl_factor_directions``.
+        """
         return self._triangle.solve_directions(self._n, self.corner, d, total)
 
 
