@@ -53,7 +53,7 @@ def test_what_is_missing_without_a_budget_is_not_blamed_on_it():
 
 def test_a_budget_that_is_spent():
     spent = Budget(60.0, reported=True, started=since(80.0))
-    assert spent.left == 0.0 and spent.to_compare() == 0.0
+    assert spent.seconds_left == 0.0 and spent.to_compare() == 0.0
     # The rest takes no more than a fifth of the budget and three seconds.
     rest = spent.for_fits() + spent.test().left() + spent.to_report().left()
     assert 0.0 < rest < 15.0

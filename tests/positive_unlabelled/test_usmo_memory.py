@@ -53,7 +53,7 @@ def test_as_many_rows_are_held_as_fit_the_cache(monkeypatch, cache):
     class Rows(usmo._Rows):
         def load(self, samples):
             super().load(samples)
-            held.append((len(self.cache.used()), self.values.nbytes))
+            held.append((len(self.cache.used()), self.stored.rows.nbytes))
 
     monkeypatch.setattr(usmo, "_Rows", Rows)
     X, y = rows(n)
