@@ -151,6 +151,7 @@ def test_r_of_0_is_the_base_kernel(rng):
     dtype=st.sampled_from([np.float64, np.float32]),
     scaling=st.sampled_from(["mean", "local"]),
 )
+@hypothesis.example(0, "huge", 2, 1e3, 2, "linear", "auto", 1, np.float64, "mean")
 @hypothesis.settings(max_examples=300)
 def test_it_is_an_inner_product(
     seed, kind, n, r, power, base, landmarks, n_neighbors, dtype, scaling

@@ -35,6 +35,8 @@ _MAX_LANDMARK_VALUES = 50_000_000
 # Relative to the largest: eigenvalues of landmarks below are rounding.
 _MIN_RELATIVE_EIGENVALUE = 1e-11
 _VALUES_AT_A_TIME = 4_000_000
+# Eigenvalues of a matrix I + ... up to which Cholesky's factors keep the smallest ones, near 1.
+_MAX_WELL_CONDITIONED = 1e12
 # Mean degree of a graph below which all its weights are 0.
 _MIN_MEAN_DEGREE = 1e-300
 # Least width of a weight: its square is not 0.
@@ -380,12 +382,20 @@ def graph_clustering(X: RowMatrix, n_neighbors: int) -> float:
 
 
 def solve_with_root(inner: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return A with ``A' A = columns' inner^-1 columns``; eigenvalues of ``inner`` are >= 1."""
-    try:
-        return solve_triangular(cholesky(inner, lower=True), columns, lower=True)
-    except LinAlgError:  # by rounding it has
-        eigenvalues, vectors = eigh(inner)
-        return (vectors / np.sqrt(np.maximum(eigenvalues, 1.0))).T @ columns
+    """Return A with ``A' A = columns' inner^-1 columns``; eigenvalues of ``inner`` are >= 1.
+
+    Where the largest eigenvalue is so large that rounding hides the others, directions of
+    eigenvalues within rounding are left out: ``columns`` have no part in them either.
+    """
+    if inner.diagonal().max() < _MAX_WELL_CONDITIONED:
+        try:
+            return solve_triangular(cholesky(inner, lower=True), columns, lower=True)
+        except LinAlgError:  # by rounding it has
+            pass
+    eigenvalues, vectors = eigh(inner)
+    rounding = len(inner) * np.finfo(float).eps * eigenvalues[-1]
+    known = eigenvalues > rounding
+    return (vectors[:, known] / np.sqrt(np.maximum(eigenvalues[known], 1.0))).T @ columns
 
 
 def _compute_matrix_root(laplacian: sp.csr_array, power: int) -> RowMatrix:
