@@ -43,7 +43,7 @@ def list_methods_for(*tasks: Task) -> list[str]:
 
 def list_own_methods() -> list[str]:
     """Return the names of methods that are no baselines."""
-    return [name for name, machine in METHODS.items() if not machine.is_baseline]
+    return [name for name, method in METHODS.items() if not method.is_baseline]
 
 
 def name_estimators(*tasks: Task) -> str:
@@ -54,7 +54,7 @@ def name_estimators(*tasks: Task) -> str:
 
 def baselines() -> list[str]:
     """Return the names of the baselines."""
-    return [name for name, machine in METHODS.items() if machine.is_baseline]
+    return [name for name, method in METHODS.items() if method.is_baseline]
 
 
 def list_methods_with(parameter: str) -> list[str]:
@@ -67,9 +67,9 @@ def list_methods_with(parameter: str) -> list[str]:
 
 
 def estimator_class(name: str) -> type[BaseEstimator]:
-    machine = METHODS[name]
-    part = "fewlabels.baselines" if machine.is_baseline else "fewlabels"
-    return getattr(import_module(part), machine.estimator)
+    method = METHODS[name]
+    part = "fewlabels.baselines" if method.is_baseline else "fewlabels"
+    return getattr(import_module(part), method.estimator)
 
 
 def added_columns(name: str) -> list[str]:

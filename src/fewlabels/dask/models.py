@@ -171,10 +171,10 @@ class DaskSVDD(OnCluster, SVDD):
     >>> from fewlabels.dask import DaskSVDD
     >>> client = Client(processes=False, dashboard_address=None)
     >>> rows = da.random.default_rng(0).normal(size=(4000, 2), chunks=(1000, 2))
-    >>> machine = DaskSVDD().fit(rows)
-    >>> machine.predict(rows)[:3].compute()
+    >>> model = DaskSVDD().fit(rows)
+    >>> model.predict(rows)[:3].compute()
     array([-1,  1,  1])
-    >>> machine.to_local()
+    >>> model.to_local()
     SVDD()
     >>> client.close()
     """

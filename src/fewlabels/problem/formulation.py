@@ -13,7 +13,7 @@ from ..kernels.operators import GramOperator
 from .dual import DualProblem
 from .penalty import Penalty
 
-# Numbers of rows by name: "weight" always, and what the machine needs besides.
+# Numbers of rows by name: "weight" always, and what the model needs too.
 RowArrays: TypeAlias = Mapping[str, AnyArray]
 
 

@@ -194,7 +194,7 @@ class S3VM(UpdatableS3VM):
         Pair steps of the batch training, and steps of the path since.
     history_ : list of dict
         One entry per round, over all convex steps; then one per operation of the path, the
-        newest 1000. With several classes, one class after another ("machine": its number).
+        newest 1000. With several classes, one class after another ("class": its position).
     fit_status_ : int
         0 if the tolerance was reached (branch and bound: the global minimum is proven),
         otherwise 1 (with a warning).

@@ -301,7 +301,7 @@ class S3VMStream(PlainState):
         """Another stream of the same rows, at rest, with those classes that are new in ``names``.
 
         ``before`` are the places of the classes so far among the names; the functions of new ones
-        minimise ``machine``.
+        minimise ``class_objective``.
         """
         place = np.asarray(before)
         number, old = np.zeros(self.store.n_places), self.store["label"]
@@ -379,7 +379,7 @@ class S3VMStream(PlainState):
 
 def number_entries(histories: Iterable[History]) -> History:
     """Histories of the functions of several classes as one, each entry with its function."""
-    return [{**entry, "machine": place} for place, one in enumerate(histories) for entry in one]
+    return [{**entry, "class": place} for place, one in enumerate(histories) for entry in one]
 
 
 def _views(store: RowStore, n_paths: int) -> list[RowStore]:

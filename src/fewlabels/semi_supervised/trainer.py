@@ -98,7 +98,7 @@ class Trainer:
 
 
 def _call_numbered(callback: Callback, number: int, entry: HistoryEntry) -> object:
-    return callback({**entry, "machine": number})
+    return callback({**entry, "class": number})
 
 
 def was_stopped(result: Result) -> bool:
