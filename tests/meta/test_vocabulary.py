@@ -49,7 +49,6 @@ PATTERNS["inner_docstrings"] = _compiled({r"those of|that of": "repeat the noun"
 # Quotations and data that may have such a word: where, what, why.
 ALLOWED = [
     ("docs/probabilities.md", "SV machines", "the title of a paper"),
-    ("fewlabels.", '"machine"', "the name of a field"),
     ("src/fewlabels/tables/answers/file.py", "asked TEXT", "a column of label files"),
 ]
 
