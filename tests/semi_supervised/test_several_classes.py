@@ -79,7 +79,7 @@ def test_each_class_is_a_machine_against_the_rest(rng, kernel):
     assert model.intercept_.shape == model.objective_.shape == model.kkt_violation_.shape == (3,)
     assert model.dual_coef_.shape == (3, len(model.support_)) and model.fit_status_ == 0
     assert model.n_support_.shape == (3,) and len(model.objectives_) == 3
-    assert {entry["machine"] for entry in model.history_} == {0, 1, 2}
+    assert {entry["class"] for entry in model.history_} == {0, 1, 2}
     # What attributes say is what decisions are made of.
     K = {"rbf": lambda A, B: rbf_kernel(A, B, 0.3), "linear": lambda A, B: A @ B.T,
          "poly": lambda A, B: (0.3 * A @ B.T + 1.0) ** 3}.get(kernel, kernel)  # fmt: skip
@@ -424,7 +424,7 @@ def test_limits_stop_the_whole_fit(rng):
     seen = []
     with pytest.warns(ConvergenceWarning, match="callback"):
         S3VM().fit(X, y, callback=lambda entry: seen.append(entry) or len(seen) >= 3)
-    assert len(seen) <= 5 and seen[0]["machine"] == 0
+    assert len(seen) <= 5 and seen[0]["class"] == 0
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = S3VM(max_time=1e-9).fit(X, y)
     assert model.fit_status_ == 1 and np.all(np.isfinite(model.decision_function(X)))
