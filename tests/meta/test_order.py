@@ -158,7 +158,7 @@ def test_methods_of_their_own_come_behind(classes):
 
 
 def part_of(name, item):
-    """Which part of an estimator a name belongs to."""
+    """Return the part of an estimator that a name belongs to."""
     for part, names in enumerate((FIT, UPDATES, PREDICTIONS)):
         if name in names:
             return part

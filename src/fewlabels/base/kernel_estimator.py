@@ -149,11 +149,9 @@ class KernelEstimator(FittedEstimator):
 
     def _reason_for_memory(self, source: ShardedSource | type[ShardedSource]) -> str | None:
         """Return why the model needs its rows in memory, in one sentence; None if it doesn't."""
-        description, alternative, kind = (
-            source.description,
-            source.alternative,
-            kind_of(self.kernel),
-        )
+        description = source.description
+        alternative = source.alternative
+        kind = kind_of(self.kernel)
         if not isinstance(self.kernel, str) or kind not in MAPPED_OUT_OF_CORE:
             return f"{description} take {list_kinds(MAPPED_OUT_OF_CORE)}"
         if kind not in self._out_of_core.kernels:
@@ -288,11 +286,9 @@ class KernelEstimator(FittedEstimator):
         """Return a call that evaluates the present function at rows, where their arrays are."""
         backend = backend_of(X)
         with lock_of(self):
-            function, name, width = (
-                self._solution_now.function,
-                type(self).__name__,
-                self.n_features_in_,
-            )
+            function = self._solution_now.function
+            name = type(self).__name__
+            width = self.n_features_in_
             source = self._source_to_score(X) if backend is None else None
             if backend is None and source is None:
                 files = MappedFiles(X)

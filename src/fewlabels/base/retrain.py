@@ -1,5 +1,6 @@
 """A solution of rows that have changed, from a solution before: where a path would be long."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -121,25 +122,25 @@ class RetrainedStream(SavedStream):
     _steps_before: int
     _history_before: list[HistoryEntry]
 
+    @abstractmethod
     def _gram(self, places: IntArray) -> GramOperator:
         """Return exact kernel values of the rows at some places."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _rows_for_path(self) -> BoolArray:
         """Return the mask of the places whose rows belong on a path now."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _total_weight(self, places: IntArray) -> float:
         """Return how much the rows at places weigh together."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _sync_membership(self) -> None:
         """Note which rows have left the path."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _discard_path(self) -> None:
         """Let another path begin where this one ended."""
-        raise NotImplementedError
 
     @contextmanager
     def explain_breakdowns(self) -> Iterator[None]:

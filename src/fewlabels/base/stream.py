@@ -123,10 +123,8 @@ class ConvexStream(RetrainedStream):
 
     def takes(self) -> BoolArray:
         """Return the mask of the places whose rows belong on a path."""
-        takes, calibrates = (
-            self.formulation.takes(cast(RowArrays, self.rows)),
-            self.rows.get("calibrates"),
-        )
+        takes = self.formulation.takes(cast(RowArrays, self.rows))
+        calibrates = self.rows.get("calibrates")
         return takes if calibrates is None else takes & ~calibrates
 
     def _rows_for_path(self) -> BoolArray:
@@ -308,10 +306,8 @@ class ConvexStream(RetrainedStream):
             on_path, of = on_path[order], of[order]
         self.on_path, self.of = on_path, of
         mass = self._set_mass(self._total_weight(on_path))
-        penalties, total = (
-            self.penalties(self.merge_rows(changed), mass),
-            self.formulation.total(mass),
-        )
+        penalties = self.penalties(self.merge_rows(changed), mass)
+        total = self.formulation.total(mass)
         if known.any():
             return self._begun_path.change(changed, penalties, total=total, max_steps=max_steps)
         rows = self.kernel_rows(self.heads[changed])

@@ -93,10 +93,8 @@ class Conformal:
         if self.keys is not None and keys is not None:
             n_equal = _count_of(self.keys, keys)
             beyond = n_equal - _count_below(self.keys, low, keys, score, with_equal=True)
-            at_most, below = (
-                at_most + beyond,
-                below - _count_below(self.keys, high, keys, score, with_equal=False),
-            )
+            at_most = at_most + beyond
+            below = below - _count_below(self.keys, high, keys, score, with_equal=False)
         return (below + uniform * (at_most - below + 1)) / (len(self.scores) + 1)
 
 

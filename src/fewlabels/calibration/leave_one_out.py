@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,11 +19,21 @@ _ON = 1e-14
 _NOTHING = Penalty.linear(0.0, 0.0, 0.0, 1)
 # Weights of rows and masks of anomalies, by name.
 RowNumbers: TypeAlias = dict[str, FloatArray]
-# A value at row k, from the rows, k, the variables, the gradient, the multiplier, the mass and
-# sum_j a_j K(x_j, x_k).
-RowEvaluation: TypeAlias = Callable[
-    [RowNumbers, int, FloatArray, FloatArray, float, float, float], float
-]
+
+
+class LeftOutRow(NamedTuple):
+    """Row k of a path, and the solution without it."""
+
+    rows: RowNumbers
+    k: int
+    a: FloatArray  # variables
+    h: FloatArray  # gradient
+    multiplier: float
+    mass: float
+    inner: float  # sum_j a_j K(x_j, x_k)
+
+
+RowEvaluation: TypeAlias = Callable[[LeftOutRow], float]
 
 
 class LeftOutFormulation(Protocol):
@@ -82,37 +92,21 @@ class LeftOutStream(Protocol):
 def decisions_without(stream: LeftOutStream, places: IntArray) -> FloatArray:
     """Decide about rows at places on the path, each by the model of all other rows."""
 
-    def evaluate_left_out(
-        rows: RowNumbers,
-        k: int,
-        a: FloatArray,
-        h: FloatArray,
-        multiplier: float,
-        mass: float,
-        inner: float,
-    ) -> float:
-        return stream.formulation.decision(rows, k, a, h, multiplier, mass)
+    def decide(row: LeftOutRow) -> float:
+        return stream.formulation.decision(*row[:-1])
 
     with stream.explain_breakdowns():
-        return _values_without(stream, places, evaluate_left_out)
+        return _values_without(stream, places, decide)
 
 
 def sums_without(stream: LeftOutStream, places: IntArray) -> FloatArray:
     """Return ``sum_j a_j K(x_j, x)`` in units of the mass, each by the model of all other rows."""
 
-    def evaluate_left_out(
-        rows: RowNumbers,
-        k: int,
-        a: FloatArray,
-        h: FloatArray,
-        multiplier: float,
-        mass: float,
-        inner: float,
-    ) -> float:
-        return inner / stream.formulation.unit(mass)
+    def scale_sum(row: LeftOutRow) -> float:
+        return row.inner / stream.formulation.unit(row.mass)
 
     with stream.explain_breakdowns():
-        return _values_without(stream, places, evaluate_left_out)
+        return _values_without(stream, places, scale_sum)
 
 
 def distinct(stream: LeftOutStream, places: IntArray) -> tuple[IntArray, IntArray]:
@@ -230,11 +224,14 @@ class _RowsLeftOut:
         shift = penalty.multiplier(a, h)
         h, multiplier = h - shift, path.multiplier + shift
         inner = path.inner(where, a)
-        there, pairs = (
-            (a, h, multiplier, self.mass),
-            zip(where.tolist(), inner.tolist(), strict=True),
+        return np.array(
+            [
+                self.evaluate_left_out(
+                    LeftOutRow(self.rows, k, a, h, multiplier, self.mass, inner_k)
+                )
+                for k, inner_k in zip(where.tolist(), inner.tolist(), strict=True)
+            ]
         )
-        return np.array([self.evaluate_left_out(self.rows, k, *there, own) for k, own in pairs])
 
     def solved_values(self) -> tuple[IntArray, FloatArray]:
         """Return rows without which the solution solves a linear system, and values there.
@@ -265,11 +262,17 @@ class _RowsLeftOut:
         solved, values, slope = [], [], parts.penalty.slopes[-1]
         for some, others, gradient, shift, inner in one_less.solve(out):
             for i, k in enumerate(some.tolist()):
-                there = gradient[i] - slope, multiplier + float(shift[i])
                 solved.append(tried[place[k]])
-                values.append(
-                    self.evaluate_left_out(rows, k, others[i], *there, self.mass, float(inner[i]))
+                row = LeftOutRow(
+                    rows=rows,
+                    k=k,
+                    a=others[i],
+                    h=gradient[i] - slope,
+                    multiplier=multiplier + float(shift[i]),
+                    mass=self.mass,
+                    inner=float(inner[i]),
                 )
+                values.append(self.evaluate_left_out(row))
         return np.array(solved, dtype=np.intp), np.array(values)
 
     def _split_variables(self, a: FloatArray, parts: RowPenalties, split: IntArray) -> FloatArray:
@@ -309,6 +312,5 @@ class _RowsLeftOut:
         shift = left.multiplier(left.rounded(a[others]), h[others])
         inner = float(path.inner(np.array([k]), a)[0])
         rows = self.rows if rows is None else rows
-        return self.evaluate_left_out(
-            rows, int(k), a, h - shift, path.multiplier + shift, self.mass, inner
-        )
+        row = LeftOutRow(rows, int(k), a, h - shift, path.multiplier + shift, self.mass, inner)
+        return self.evaluate_left_out(row)

@@ -168,11 +168,9 @@ def estimate_within(
     ``factor`` has weights of the positive rows, for "auto" only. ``is_weighted``: whether rows
     repeat as often as they count, so that they are no copies.
     """
-    confidence, convention, n_bootstrap = (
-        options.confidence,
-        options.convention,
-        options.n_bootstrap,
-    )
+    confidence = options.confidence
+    convention = options.convention
+    n_bootstrap = options.n_bootstrap
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence!r} is not a share; pass a number in (0, 1).")
     if convention not in ("unlabeled", "pooled"):

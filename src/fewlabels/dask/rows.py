@@ -182,10 +182,8 @@ class ClusterRows(Rows):
         self._cached = {"state": RunState.combined(answers[1])}
         if self._count is not None:
             ups, downs, none = zip(*answers[2], strict=True)
-            up, down = (
-                LowestRows.combined(ups, self._count),
-                LowestRows.combined(downs, self._count),
-            )
+            up = LowestRows.combined(ups, self._count)
+            down = LowestRows.combined(downs, self._count)
             self._cached["propose"] = up.ids, down.ids, none[0]
         if unknown:
             self.sample = None

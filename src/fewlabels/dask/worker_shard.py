@@ -1,4 +1,4 @@
-"""What lives on a worker: a part of the rows, and the state of the engine over them."""
+"""The actor on a worker: a part of the rows, and the state of the engine over them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class WorkerShard:
         self.piece: Piece | Exception
         try:
             self.piece = read_piece(X, y, weight)
-        except Exception as error:  # told to whoever asks
+        except Exception as error:  # reported to the client
             self.piece = error
         self._part: MemoryShard | None = None
         self.partitions: list[Partition] = []
@@ -96,7 +96,7 @@ class WorkerShard:
         assert self._part is not None
         return self._part
 
-    # -- what is asked of the part ---------------------------------------------------------------
+    # -- messages to the part --------------------------------------------------------------------
 
     def describe(self) -> PieceFacts:
         """``Facts`` of the rows; what could not be read is raised."""

@@ -159,7 +159,9 @@ class MappedKernel(Kernel):
 
     def graph_mapped(self, graph: GraphWriter, z: str) -> str:
         """Return the map of z as nodes of an ONNX graph."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has onnx_form='mapped' and no graph_mapped(graph, z)."
+        )
 
     def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         """Return the matrix of values, dense float64, shape (len(X), len(Z))."""
@@ -207,7 +209,9 @@ class FeatureKernel(Kernel):
 
     def graph_features(self, graph: GraphWriter, x: str) -> str:
         """Return g of rows x as nodes of an ONNX graph."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has onnx_form='features' and no graph_features(graph, x)."
+        )
 
     def values(self, X: RowMatrix, Z: RowMatrix) -> FloatArray:
         """Return the matrix of values, dense float64, shape (len(X), len(Z))."""

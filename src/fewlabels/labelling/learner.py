@@ -1,4 +1,4 @@
-"""The model behind the page: it learns every answer, and heavier work runs elsewhere."""
+"""The model behind the page: it learns every answer, and hands heavier work to its caller."""
 
 import contextlib
 import pickle

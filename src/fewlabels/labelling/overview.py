@@ -80,7 +80,7 @@ def overview(session: LabelledSession, rate: float = 0.1, lists: bool = True) ->
         "shares": {k: v.as_plain() for k, v in estimate_shares(truth, session.classes).items()},
         "error": None if error is None else error.as_plain(),
         "error_at": learner.n_answers_at_left_out,
-        "told": learner.n_answers,
+        "n_answers": learner.n_answers,
         "changed": changed,
         "advice": {"stop": advice.stop, "words": advice.words},
         "n_random": len(sample),

@@ -42,7 +42,7 @@ _REASONS_UNLIKE = {
 }
 # Seconds for which a card waits for the model to be updated; then the previous one chooses it.
 _MAX_WAIT_SECONDS = 0.015
-_LEASE_SECONDS = 900.0  # seconds for which a row that somebody sees is asked of nobody else
+_LEASE_SECONDS = 900.0  # seconds for which a row that somebody sees is shown to nobody else
 
 
 class Session:

@@ -513,7 +513,7 @@ class PUSVM(base.PUEstimator):
             stream = self._make_stream(stated, cast(PURows, weighed), found.result, solution)
         self._attach_stream(stream)
         self._store_solution(solution)
-        # USMO without iterations is asked for its start: a classifier of its own.
+        # USMO without iterations gives its start: a classifier of its own.
         is_start = self.solver == "usmo" and found.result.status is Status.MAX_ITER
         if not (is_start and self.max_iter == 0):
             self._report_status(found.result, self.tol, found.gap)

@@ -171,10 +171,8 @@ class LazyRows:
         ``goal`` is a thirteenth digit of the multiplier, if that is more. Returns what
         ``finish_block`` does.
         """
-        pieces, wanted = (
-            penalty.pieces,
-            np.empty(0 if self.whole else _MAX_ROWS_AT_A_TIME, np.int64),
-        )
+        pieces = penalty.pieces
+        wanted = np.empty(0 if self.whole else _MAX_ROWS_AT_A_TIME, np.int64)
         # Pair steps go through the columns of the rows that are there: these together, as they
         # come.
         submatrix, n_gathered = np.empty((0, 0)), len(a) if self.whole else 0

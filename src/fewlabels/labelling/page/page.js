@@ -187,7 +187,7 @@ async function showProgress() {
     heading("Class shares"),
     make("p", `From a random sample of ${o.n_random} rows, with 95 % confidence intervals.`, { class: "note" }), table(o.shares),
     heading("Error rate of the model"),
-    make("p", o.error === null ? "Available once random rows of two classes are labelled and cross-validation in the background has finished." : `Cross-validated on the random rows, with a 95 % confidence interval.${o.told > o.error_at ? ` ${o.told - o.error_at} labels were added since.` : ""}`, { class: "note" }),
+    make("p", o.error === null ? "Available once random rows of two classes are labelled and cross-validation in the background has finished." : `Cross-validated on the random rows, with a 95 % confidence interval.${o.n_answers > o.error_at ? ` ${o.n_answers - o.error_at} labels were added since.` : ""}`, { class: "note" }),
     ...(o.error === null ? [] : [table({ "wrong": o.error })]),
     curve(o.curve.map((p) => [p.answers, p.error ? p.error.value : null]), "Error rate by number of labels"),
     heading("Predictions changed by each label"),

@@ -107,11 +107,9 @@ def try_anomalies(
         return AnomalyTrial(why_not="there are too few normal rows to hold any out")
     if not fixed:
         rivals = [(method.name, method.estimator) for method in one_class_methods(seed)]
-    rng, started, trim = (
-        np.random.default_rng(seed),
-        time.perf_counter(),
-        left_out_share(estimator),
-    )
+    rng = np.random.default_rng(seed)
+    started = time.perf_counter()
+    trim = left_out_share(estimator)
     normal, anomalous = (
         rng.permutation(_choose_distinct(rows))[:_MAX_ROWS_PER_KIND] for rows in (X, anomalies)
     )

@@ -168,10 +168,8 @@ def make_methods(model: Any, seed: int, prior: float) -> list[ComparedMethod]:
         options["n_jobs"] = model.n_jobs
         if getattr(model, "bias", 1.0) == 1.0:
             settings = {"bias": _BIAS_BOUND, **_tuned_settings(model)}
-            bounded, title = (
-                PUSVM(**settings, **options),
-                f"PUSVM with bounded bias ({_BIAS_BOUND:g})",
-            )
+            bounded = PUSVM(**settings, **options)
+            title = f"PUSVM with bounded bias ({_BIAS_BOUND:g})"
             own.append(
                 ComparedMethod(title, bounded, "all", "pusvm", settings, title=title, **free)
             )

@@ -391,11 +391,9 @@ class LabelStatistics:
         chance = Curves(scores, labelled).posterior()
         if self.prior is None:
             return chance
-        size, low, high = (
-            logit(np.clip(chance, _MIN_PROBABILITY, 1.0 - _MIN_PROBABILITY)),
-            -50.0,
-            50.0,
-        )
+        size = logit(np.clip(chance, _MIN_PROBABILITY, 1.0 - _MIN_PROBABILITY))
+        low = -50.0
+        high = 50.0
         for _ in range(50):  # the constant that makes the mean the prior
             middle = 0.5 * (low + high)
             is_low = expit(size + middle).mean() < self.prior

@@ -175,14 +175,14 @@ class Search:
             for call in due():
                 yield call(self)
             return
-        for found, other, told in run_in_order(
+        for found, other, warned in run_in_order(
             partial(_call_on_worker, self._copy_for_worker(), c) for c in due()
         ):
             self.fits += other.fits
             self.kernel_values += other.kernel_values
             self.note_duration(other.longest)
             self.stopped = self.stopped or other.stopped
-            for what in told:
+            for what in warned:
                 warn(*what)
             yield found
 
@@ -250,9 +250,9 @@ def _make_progress_bar() -> Progress:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Return a context without warnings about candidates, whose table has convergence."""
-    with collect_warnings() as told:
+    with collect_warnings() as warned:
         yield
-    for message, category in told:
+    for message, category in warned:
         if not issubclass(category, ConvergenceWarning):
             warn(message, category)
 
@@ -261,9 +261,9 @@ def _call_on_worker(
     search: Search, call: Callable[[Search], Result]
 ) -> tuple[Result, Search, list[tuple[str, type[Warning]]]]:
     """Return a call's result on a worker, the search with its cost, and warnings."""
-    with collect_warnings() as told:
+    with collect_warnings() as warned:
         found = call(search)
-    return found, search, told
+    return found, search, warned
 
 
 def kernel_values(model: KernelEstimator) -> int:

@@ -1,4 +1,4 @@
-"""What a training gives: the model with all that it was made of."""
+"""The result of a training: the model with all that it was made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a watch writes: JSON lines, and figures for Prometheus."""
+"""Output of a watch: JSON lines, and figures for Prometheus."""
 
 from __future__ import annotations
 

@@ -380,11 +380,9 @@ def watch(
                 counted = kept.progress_of(source)
                 if source == _STDIN:
                     skip = counted.rows if replay else 0
-                    progress, chunks = (
-                        counted,
-                        batches_of_stream(
-                            sys.stdin.buffer, watching.schema, skip, every, reading, form
-                        ),
+                    progress = counted
+                    chunks = batches_of_stream(
+                        sys.stdin.buffer, watching.schema, skip, every, reading, form
                     )
                 else:
                     progress, chunks = unread_rows(file, watching.schema, counted, every, reading)

@@ -132,10 +132,8 @@ def _sample_rows(y: IntArray, n_classes: int) -> IntArray:
     """Return the rows that take part: all of each kind, or a random sample of many."""
     rng, kept = np.random.default_rng(0), []
     for k in range(-1, n_classes):
-        rows_of_class, max_rows = (
-            np.flatnonzero(y == k),
-            _MAX_UNLABELLED if k < 0 else _MAX_OF_CLASS,
-        )
+        rows_of_class = np.flatnonzero(y == k)
+        max_rows = _MAX_UNLABELLED if k < 0 else _MAX_OF_CLASS
         kept.append(
             rows_of_class
             if len(rows_of_class) <= max_rows

@@ -165,11 +165,9 @@ def _find_contradiction(
     interval of the prior includes that there are none.
     """
     labelled_scores = held.scores[kinds == 1]
-    hits, n, n_unlabelled = (
-        int(np.sum(labelled_scores > 0)),
-        len(labelled_scores),
-        np.sum(kinds == 0),
-    )
+    hits = int(np.sum(labelled_scores > 0))
+    n = len(labelled_scores)
+    n_unlabelled = np.sum(kinds == 0)
     if interval is None:
         return None
     is_none = prior * n_unlabelled < _MIN_POSITIVES

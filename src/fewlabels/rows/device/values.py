@@ -233,10 +233,8 @@ def _sum_terms(
         assert isinstance(kernel, MappedKernel)
         row_map = RowMap.restore(kernel, function.center, dtype)
         vectors, term = row_map.prepare(function.vectors)
-        columns, rows = (
-            columns_of(backend, row_map, vectors, term),
-            prepare_rows(backend, row_map, X),
-        )
+        columns = columns_of(backend, row_map, vectors, term)
+        rows = prepare_rows(backend, row_map, X)
         coef = backend.array(function.coef[k], float)
         value = add_products(backend, row_map.kernel, rows, columns, coef, value)
         if len(find_far_rows(row_map.kernel, term, X.shape[1])):

@@ -493,12 +493,10 @@ class Partition:
 
         What the sample knows better is held.
         """
-        arrays, sample, sampled_rows, shares = (
-            self.arrays,
-            self._sample,
-            self._sampled_rows,
-            self._shares,
-        )
+        arrays = self.arrays
+        sample = self._sample
+        sampled_rows = self._sampled_rows
+        shares = self._shares
         assert sample is not None and sampled_rows is not None and shares is not None
         self.g = arrays.zeros(self.n)
         # Between breakpoints without a ridge the sample knows better than any prediction.

@@ -129,10 +129,8 @@ class LabelledRows:
         """Return whether unlabelled rows hold these values far more often than any class."""
         if len(labelled) < 2:
             return False
-        inside, n_inside = (
-            labelled[:, value_set.holds].sum(axis=1),
-            int(unlabelled[value_set.holds].sum()),
-        )
+        inside = labelled[:, value_set.holds].sum(axis=1)
+        n_inside = int(unlabelled[value_set.holds].sum())
         share = n_inside / self._n_unlabelled
         if share - (inside / self._sizes).max() < _MIN_SHARE_GAP:
             return False
@@ -175,10 +173,8 @@ class LabelledRows:
     ) -> str:
         """Return the reason as a clause: the counts, and their meaning."""
         blank, n_known = len(keys), f"{int(class_counts.sum()):,} {rows}"
-        n_inside, n_own = (
-            int(unlabelled[value_set.holds].sum()),
-            int(class_counts[value_set.holds].sum()),
-        )
+        n_inside = int(unlabelled[value_set.holds].sum())
+        n_own = int(class_counts[value_set.holds].sum())
         n_others = f"{self._n_unlabelled:,} unlabelled rows"
         held = np.flatnonzero(value_set.holds)
         if value_set.is_blank:
