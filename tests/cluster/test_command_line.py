@@ -190,3 +190,16 @@ def test_no_workers_are_refused_in_python(tmp_path):
         pipeline.UserError, match="workers=0 is out of range; it must be 1 or more"
     ):
         pipeline.score_file(tmp_path / "m", tmp_path / "a.csv", tmp_path / "b.csv", workers=0)
+
+
+@pytest.mark.parametrize("dropped", ["fraud", "b"])
+def test_a_file_without_a_column_of_the_others_is_named(files, frame, tmp_path, address, dropped):
+    last = tmp_path / "data" / f"part-{FILES - 1}.csv"
+    pd.read_csv(last).drop(columns=dropped).to_csv(last, index=False)
+    options = ("--method", "pusvm", "--target", "fraud", "--drop", "state", "--prior", 0.1)
+    model = tmp_path / "model"
+    given = ("fit", files, "-o", model, "--no-report", "--time-budget", 0, *options)
+    failed = run(*given, "--scheduler", address, code=2)
+    message = " ".join(failed.output.split())
+    assert "has other columns than" in message and last.name in message
+    assert not model.exists()

@@ -175,6 +175,11 @@ class TableSample:
             self._keep("" if few else label, keys, kept)
 
     @property
+    def columns(self) -> list[str]:
+        """list of str: The names of the columns; empty before any row was drawn."""
+        return next((kept.column_names for _, kept in self.kept.values()), [])
+
+    @property
     def size(self) -> int:
         """Return how many rows were drawn."""
         return sum(kept.num_rows for _, kept in self.kept.values())

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..._typing import IntArray, RowMatrix
-from ..._util.messages import plural, ref
+from ..._util.messages import UserError, plural, ref
 from ...tables.columns.column import text
 from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Tally
@@ -83,8 +83,13 @@ class _OnCluster:
             draw_sample, parts, seeds, **asked, pure=False, key="fewlabels-draw"
         )
         drawn = TableSample(**asked, seed=seed)
-        for future in found:
+        for part, future in zip(parts, found, strict=True):
             some, counts = future.result()
+            if drawn.columns and some.columns and some.columns != drawn.columns:
+                raise UserError(
+                    f"{part} has other columns than {parts[0]}, or in another order; give all "
+                    "files the same columns."
+                )
             drawn.join(some)
             self._values.update(counts)
         return drawn
@@ -167,7 +172,10 @@ def encode_file(
     """
     tally = Tally(file, missing == "skip", ref("missing", "skip"))
     rows, labels = [], []
-    with contextlib.closing(iterate_chunks(file, schema, tally, target=target)) as chunks:
+    chunks_of = iterate_chunks(
+        file, schema, tally, target=target, target_needed=meaning is not None
+    )
+    with contextlib.closing(chunks_of) as chunks:
         for chunk in chunks:
             X = encoder.transform(chunk.rows).astype(np.float32)
             if meaning is not None:
