@@ -25,7 +25,7 @@ def test_the_message_says_why_there_are_no_updates():
 
 def test_methods_of_a_class_are_functions():
     """What documentation, pickles and scikit-learn's request for metadata look at."""
-    assert "Probabilities of the classes" in S3VM.predict_proba.__doc__
+    assert "probabilities of the classes" in S3VM.predict_proba.__doc__
     assert list(inspect.signature(S3VM.predict_proba).parameters) == ["self", "X"]
     assert "sample_weight" in inspect.signature(SVDD().partial_fit).parameters
     model = SVDD().fit(np.arange(12.0).reshape(6, 2))
