@@ -13,8 +13,7 @@ from fewlabels.semi_supervised.data import S3VMData
 from fewlabels.semi_supervised.problem import SemiSupervised
 from fewlabels.solvers import Settings
 from fewlabels.solvers.cccp import Steps, solve_cccp
-from fewlabels.solvers.decomposition import warm_start
-from fewlabels.solvers.small_problems import make_training_gram
+from fewlabels.solvers.decomposition import make_training_gram, warm_start
 
 
 @dataclass

@@ -1,5 +1,5 @@
 // The one home of a penalty's slopes, values and minimisers in compiled code. `PiecewiseLinear` in
-// problem/piecewise.py is the other one; tests hold them against each other.
+// problem/penalty.py is the other one; tests hold them against each other.
 #pragma once
 
 #include "fewlabels.h"

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from reference.kernels import kernel_matrix
 from sklearn.metrics.pairwise import manhattan_distances
 
-from fewlabels.base.function import Function
+from fewlabels.base.solution import Function
 from fewlabels.kernels import RBF, Callable, FormedKernel, Linear, Precomputed, make_kernel
 from fewlabels.kernels.operators import make_gram
 

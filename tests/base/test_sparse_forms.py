@@ -21,7 +21,7 @@ from fewlabels.class_prior import (
 from fewlabels.inspection import explain
 from fewlabels.kernels import RBF, Isolation, Linear, Manifold, Polynomial, Sigmoid, Trees
 from fewlabels.kernels.operators import RowMap, equal_rows, make_gram, row_keys
-from fewlabels.kernels.sparse import canonical
+from fewlabels.kernels.rows import canonical
 from fewlabels.model_selection import (
     PUSVMCV,
     bias_sensitivity,

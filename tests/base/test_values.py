@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 from fewlabels import OneClassSVM
-from fewlabels.base.versioned_cache import VersionedCache
+from fewlabels.base.kernel_estimator import VersionedCache
 from fewlabels.calibration.conformal import Conformal
 from fewlabels.calibration.curve import Curve, TwoSidedCurve
 

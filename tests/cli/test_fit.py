@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
-from fewlabels.one_class.left_out import count_outside
+from fewlabels.one_class.base import count_outside
 from fewlabels.pipeline.options.fit import ONE_CLASS_NU
 from fewlabels.tables.models.files import load_model, read_metadata
 

@@ -17,8 +17,7 @@ from fewlabels.kernels.operators import FormedGram, LinearGram, RowsGram, equal_
 from fewlabels.kernels.operators.equal_rows import DuplicateRows
 from fewlabels.problem import Penalty
 from fewlabels.solvers import solve_decomposition
-from fewlabels.solvers.decomposition import warm_start
-from fewlabels.solvers.equal_rows import merge_equal_rows
+from fewlabels.solvers.decomposition import merge_equal_rows, warm_start
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -22,7 +22,7 @@ from fewlabels.kernels import RBF, Callable, Linear, Polynomial, Sigmoid
 from fewlabels.kernels.operators import BorderedGram, PrecomputedGram, make_gram
 from fewlabels.one_class.problem import one_class, svdd_squared
 from fewlabels.problem import DualProblem, Penalty
-from fewlabels.solvers import Status, small_problems, solve_decomposition
+from fewlabels.solvers import Status, decomposition, solve_decomposition
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -414,7 +414,7 @@ def test_whole_problems_go_on_in_the_engine_when_pair_steps_get_nowhere(
         made.append(args)
         return steps, 60.0, Outcome.DONE
 
-    monkeypatch.setattr(small_problems.LazyRows, "take_steps", nowhere)
+    monkeypatch.setattr(decomposition.LazyRows, "take_steps", nowhere)
     gram = make_gram(RBF(0.5), rng.normal(size=(60, 2)), dtype=np.float64)
     problem = one_class(gram, 0.3)
     result = solve_decomposition(problem, tol=1e-6, max_time=GUARD)

@@ -9,8 +9,8 @@ from fewlabels.kernels import make_kernel
 from fewlabels.kernels.operators import make_gram
 from fewlabels.one_class.problem import one_class, svdd_squared
 from fewlabels.solvers import solve_decomposition
+from fewlabels.solvers.decomposition import LazyRows
 from fewlabels.solvers.run import MAX_ROWS_SOLVED_WHOLE
-from fewlabels.solvers.small_problems import LazyRows
 
 
 @pytest.fixture

@@ -180,7 +180,7 @@ def test_breakpoints_are_the_penaltys_business(trees, repository):
     # "Strictly between breakpoints" compares with kinks, and slopes are chosen by them. The solver
     # of a paper has one kink, and the quadratic programme has variables for them.
     allowed = (
-        "problem/piecewise.py",
+        "problem/penalty.py",
         "problem/penalty.py",
         "solvers/papers/usmo.py",
         "solvers/qp.py",

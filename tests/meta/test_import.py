@@ -70,12 +70,12 @@ ROOMS = ("fewlabels.inspection", "fewlabels.model_selection", "fewlabels.report"
 # What a command has no use for; it is not imported while the command runs.
 NOT_NEEDED = {
     "fit --help": LIBRARIES,
-    "inspect m": (*LIBRARIES, "fewlabels.base.fitted_estimator"),
+    "inspect m": (*LIBRARIES, "fewlabels.base.kernel_estimator"),
     "fit d.csv -o n --time-budget 0 --no-report": (*UNUSED, *ROOMS, "fewlabels.onnx"),
     "predict m d.csv -o o.csv": (*UNUSED, *ROOMS, "fewlabels.metrics", "fewlabels.onnx"),
     "update m d.csv -o u": (*UNUSED, *ROOMS, "fewlabels.metrics", "fewlabels.onnx"),
     "explain m d.csv --row 2": (*UNUSED, "fewlabels.report", "fewlabels.onnx"),
-    "prior p.csv --target t": (*UNUSED, *ROOMS, "skops", "fewlabels.base.fitted_estimator"),
+    "prior p.csv --target t": (*UNUSED, *ROOMS, "skops", "fewlabels.base.kernel_estimator"),
 }
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from fewlabels import SVDD, OneClassSVM
-from fewlabels.base.function import TAIL
+from fewlabels.base.solution import TAIL
 from fewlabels.inspection import explain
 from fewlabels.kernels.operators.expansion import extend_tail
 

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from fewlabels import SVDD, OneClassSVM, SVDDEnsemble, fit_table
 from fewlabels.baselines import OneClassBaseline
-from fewlabels.one_class.left_out import count_outside, predict_left_out
+from fewlabels.one_class.base import count_outside, predict_left_out
 
 RATE = 0.05
 MODELS = [

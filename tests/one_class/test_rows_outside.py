@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewlabels import SVDD, OneClassSVM
-from fewlabels.one_class.rows_outside import SHARE_OUTSIDE
+from fewlabels.one_class.base import SHARE_OUTSIDE
 
 RNG = np.random.default_rng(0)
 NORMAL = RNG.normal(size=(300, 3))

@@ -91,7 +91,7 @@ def test_finished_blocks_are_optimal(kinds, scale, seed):
     seed=st.integers(0, 2**32 - 1),
 )
 def test_slopes_are_those_of_the_penalty(kinds, seed):
-    # The two homes of a penalty: problem/piecewise.py and the compiled core.
+    # The two homes of a penalty: problem/penalty.py and the compiled core.
     rng = np.random.default_rng(seed)
     penalty = Penalty.from_arrays(random_penalty(rng, kinds))
     a, g = random_point(rng, penalty.arrays()), rng.normal(size=len(kinds))

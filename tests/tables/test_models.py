@@ -165,7 +165,7 @@ def test_types_that_files_may_hold_are_those_of_this_package():
     own = [name for name in trusted_types() if name.startswith("fewlabels.")]
     assert len(trusted_types()) == len(own) + 3
     assert (
-        "fewlabels.base.function.Function" in own
+        "fewlabels.base.solution.Function" in own
         and "fewlabels.positive_unlabelled.pusvm.PUSVM" in own
     )
 

@@ -17,7 +17,6 @@ from fewlabels.cli import app
 from fewlabels.pipeline import updating
 from fewlabels.pipeline.watching.state import State
 from fewlabels.rows import files as row_files
-from fewlabels.rows import mapped
 from fewlabels.tables import sources
 from fewlabels.tables.answers.file import AnswerEntry, AnswerFile
 from fewlabels.tables.answers.row_keys import RowKeys
@@ -287,7 +286,7 @@ def test_an_update_with_mapped_rows_is_refused_before_it_adds_any(versions, monk
     before = machine.decision_function(A)
 
     def held(rows):
-        found = mapped.copy_mapped(rows)
+        found = row_files.copy_mapped(rows)
         write_in_place(path, B) if rows is X else None
         return found
 
@@ -369,14 +368,14 @@ def test_a_matrix_that_is_written_in_place_while_it_is_read_is_refused(
     versions, monkeypatch, kind
 ):
     path, _, B = versions
-    held = mapped.copy_mapped
+    held = row_files.copy_mapped
 
     def then(rows):
         found = held(rows)
         write_in_place(path, B)
         return found
 
-    monkeypatch.setattr(mapped, "copy_mapped", then)
+    monkeypatch.setattr(row_files, "copy_mapped", then)
     data = path if kind == "file" else np.load(path, mmap_mode="r")
     with pytest.raises(UserError, match="was changed or replaced while it was read"):
         fit_table(data, method="svdd", time_budget=0, n_jobs=1)
@@ -385,13 +384,13 @@ def test_a_matrix_that_is_written_in_place_while_it_is_read_is_refused(
 def test_scores_of_a_matrix_are_refused_if_it_is_written_in_place(versions, tmp_path, monkeypatch):
     path, _, B = versions
     fit_table(path, method="svdd", time_budget=0, n_jobs=1).save(tmp_path / "m")
-    held = mapped.copy_mapped
+    held = row_files.copy_mapped
 
     def then(rows):
         write_in_place(path, B)
         return held(rows)
 
-    monkeypatch.setattr(mapped, "copy_mapped", then)
+    monkeypatch.setattr(row_files, "copy_mapped", then)
     code, words = run("predict", tmp_path / "m", path, "-o", tmp_path / "out.csv")
     assert code == 2 and "was changed or replaced while it was read" in words
     assert not (tmp_path / "out.csv").exists()

@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 
 from sklearn import get_config
 
-from ..rows.mapped import MappedFiles, copy_mapped
+from ..rows.files import MappedFiles, copy_mapped
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -14,9 +14,9 @@ from .._util.deadline import ENDLESS, Deadline
 from ..calibration.curve import ClassCurves, Curve, TwoSidedCurve, class_of
 from ..rows.device import backend_of
 from ..rows.device.backend import ArrayBackend
-from .class_functions import ClassFunctions
 from .kernel_estimator import KernelEstimator
 from .locking import consistent, lock_of
+from .solution import ClassFunctions
 
 ProbabilityCurve: TypeAlias = Curve | TwoSidedCurve | ClassCurves
 

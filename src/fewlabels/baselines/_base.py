@@ -10,7 +10,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, MatrixLike, RowMatrix, VectorLike
-from ..kernels.sparse import validated_rows
+from ..kernels.rows import validated_rows
 from .methods import BaselineSpec
 
 

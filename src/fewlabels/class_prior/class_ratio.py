@@ -15,7 +15,7 @@ from .._util.messages import Message, ref
 from ..calibration.fit_curves import softmax_slopes
 from ..data.labels.semi_supervised import class_indices, read_ratio, read_semi_labels
 from ..kernels.growing import VotingForest
-from ..kernels.sparse import checked_rows
+from ..kernels.rows import checked_rows
 from ..rows.row_order import label_folds, value_order
 from .estimate import make_interval
 from .frequent_class import estimate_from_frequent_class

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from .._typing import FloatArray, IntArray, RowMatrix
 from ..kernels.growing import VotingForest
-from ..kernels.sparse import checked_rows
+from ..kernels.rows import checked_rows
 
 # Labelled rows that take part at most.
 _MAX_LABELLED_ROWS = 500

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array
 from .._typing import AnyArray, FloatArray, RowMatrix
 from ..data.labels.arrays import distinct_values, find_distinct, split_missing
 from ..one_class.svdd import SVDD
-from ..rows.mapped import MappedFiles, copy_mapped
+from ..rows.files import MappedFiles, copy_mapped
 from ..rows.shards import Shard
 from ..rows.validation import check_rows
 

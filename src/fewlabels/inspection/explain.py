@@ -14,10 +14,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, IntArray, MatrixLike, RandomStateLike, RowMatrix
-from ..base.function import Function
 from ..base.locking import take_snapshot
+from ..base.solution import Function
 from ..calibration.curve import class_of
-from ..kernels.sparse import canonical
+from ..kernels.rows import canonical
 from .explanation import Explanation
 from .shapley.inputs import (
     Decide,

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from .._core.library import CONSTANTS
 from .._typing import AnyArray, FloatArray, RowMatrix
-from .rows import is_sparse, row_products, squared_distances, squared_norms
-from .sparse import canonical
+from .rows import canonical, is_sparse, row_products, squared_distances, squared_norms
 
 # Half the rounding of float32 kernel values that is allowed, in units of the last place: they
 # have to be right to 1e-5 of their size, 84 units.

@@ -15,9 +15,8 @@ from sklearn.utils.validation import _check_sample_weight
 from .._typing import BoolArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.threads import one_blas_thread, run_ranges
 from .base import FeatureKernel
-from .rows import center_of, centered, is_sparse, squared_norms
+from .rows import canonical, center_of, centered, checked_rows, is_sparse, squared_norms
 from .sampling import WeightedCopies
-from .sparse import canonical, checked_rows
 
 _CONSTRAINTS = {
     "n_points": [Interval(Integral, 1, 65_536, closed="both")],

@@ -21,8 +21,7 @@ from .._util.messages import Message, ref
 from .base import FormedKernel, Kernel, MappedKernel
 from .inner_products import Linear, Polynomial
 from .rbf import RBF
-from .rows import center_of, centered
-from .sparse import checked_rows
+from .rows import center_of, centered, checked_rows
 
 # Inner products that can be deformed.
 _BASES: dict[str, type[MappedKernel]] = {"rbf": RBF, "poly": Polynomial, "linear": Linear}

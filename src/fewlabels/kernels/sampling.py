@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
-from .sparse import canonical
+from .rows import canonical
 
 # Odd numbers that spread marks over all 64 bits (splitmix64): what is added to a number ...
 _GOLDEN_RATIO = 0x9E3779B97F4A7C15

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .._typing import FloatArray, RowMatrix
 from .base import FormedKernel, Kernel
-from .sparse import canonical
+from .rows import canonical
 
 
 @dataclass(frozen=True)

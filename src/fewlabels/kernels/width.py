@@ -9,8 +9,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .._typing import AnyArray, FloatArray, RowMatrix
-from .rows import center_of, centered, is_sparse
-from .sparse import canonical
+from .rows import canonical, center_of, centered, is_sparse
 
 if TYPE_CHECKING:
     from . import KernelChoice

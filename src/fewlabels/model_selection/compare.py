@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._typing import MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.task import Task
-from ..kernels.sparse import canonical, checked_rows
+from ..kernels.rows import canonical, checked_rows
 from ..one_class.task import ONE_CLASS
 from ..rows.grouped_folds import group_rows
 from ..tasks import TASKS, name_estimators

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._typing import FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.kernel_estimator import KernelEstimator
-from ..kernels.sparse import canonical, checked_rows
+from ..kernels.rows import canonical, checked_rows
 from ..one_class.task import ONE_CLASS
 from ..rows.validation import check_parameters, check_weight
 from ..tasks import TASKS, name_estimators

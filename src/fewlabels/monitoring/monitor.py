@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from .._typing import BoolArray, FloatArray, MatrixLike, VectorLike
 from ..base.locking import consistent
-from ..kernels.sparse import canonical
+from ..kernels.rows import canonical
 from .changes import Change, explain
 from .charts import CHARTS, Chart, Martingale
 from .class_shift import ScoresByClass, scores_by_class

@@ -19,8 +19,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import run_in_order
-from ..base.function import TAIL, Function
-from ..base.solution import TrainingRows
+from ..base.solution import TAIL, Function, TrainingRows
 from ..kernels import Isolation, Kernel, Precomputed, center_of, centered
 from ..kernels.operators import GramOperator, PrecomputedGram
 from ..kernels.rows import find_shift
@@ -28,8 +27,8 @@ from ..kernels.sampling import WeightedCopies
 from ..rows.neighbors import ROUNDING, gamma_from_distances, mark_farthest, neighbor_rank
 from ..rows.row_store import PlainState, RowStore
 from ..solvers import Settings, Status, solve_decomposition
+from ..solvers.decomposition import make_training_gram
 from ..solvers.run import Callback
-from ..solvers.small_problems import make_training_gram
 from .fitted_bags import (
     Bag,
     BaggedFunction,

@@ -8,14 +8,18 @@ from dataclasses import replace
 from functools import partial
 from numbers import Real
 from operator import attrgetter
-from typing import Any, ClassVar, Self, TypeAlias, cast
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
+from scipy.stats import binom
+from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from .._util.available import available_if
+from .._util.messages import ref
 from .._util.warn import warn
 from ..base.kernel_estimator import KernelEstimator
 from ..base.locking import consistent, exclusive, fitting, lock_of
@@ -43,10 +47,178 @@ from ..rows.spec import SolvedProblem
 from ..rows.validation import check_weight, is_out_of_core, load_rows
 from ..solvers import Result
 from ..solvers.run import Callback
-from .left_out import FitPredict
 from .problem import OneClassFormulation
-from .rows_outside import SHARE_OUTSIDE, measure_share_outside, warn_of_rows_outside
 from .task import ONE_CLASS
+
+#: Name of the share among a model's late values.
+SHARE_OUTSIDE = "rows outside"
+# The share that needs no warning where nothing bounds it.
+_USUAL_SHARE = 0.1
+# What a share may exceed its bound by, as a factor or in itself: boundary rows are within a
+# tolerance.
+_BOUND_FACTOR = 1.5
+_BOUND_MARGIN = 0.02
+
+
+def measure_share_outside(
+    rows: RowSource, formulation: OneClassFormulation, solved: SolvedProblem, rounding: float
+) -> tuple[float, float]:
+    """Return the share of normal training rows outside the boundary, and the bound on it.
+
+    The solver's gradient holds their scores, so no kernel value is computed.
+
+    Parameters
+    ----------
+    rows : RowSource
+        The rows of the fit.
+    formulation : OneClassFormulation
+        The model's problem.
+    solved : SolvedProblem
+        Its solution.
+    rounding : float
+        The distance from the boundary, in scores, that counts as on it.
+
+    Returns
+    -------
+    tuple of float
+        The share, by weight where rows are in memory, and its bound; 0 for no bound.
+    """
+    problem, result = solved.problem, solved.result
+    own = result.gradient - problem.ridge * result.a + problem.penalty.slopes[0]
+    unit = formulation.unit(rows.mass)
+    is_outside = unit * (own - result.multiplier) < -rounding
+    bound = formulation.min_support(rows.mass)
+    if not rows.is_in_memory:  # only support vectors are here, and they are normal
+        return float(is_outside.sum() / rows.n_counting), float(bound)
+    masses = formulation.masses(cast(MemorySource, rows).numbers)
+    return float(masses[is_outside].sum() / rows.mass), float(bound)
+
+
+def warn_of_rows_outside(model: Any) -> None:
+    """Warn, once after a fit, if the boundary leaves out many more rows than were asked for."""
+    with lock_of(model):
+        late, version = model._cache, model._version
+        found = None if late is None else late.peek(SHARE_OUTSIDE, version)
+        if found is None:
+            return
+        late.store(SHARE_OUTSIDE, version, None)
+    share, bound = found
+    if share <= (max(_BOUND_FACTOR * bound, bound + _BOUND_MARGIN) if bound else _USUAL_SHARE):
+        return
+    allowed = f" ({ref(model.cost_name)} allows {100 * bound:.3g} %)" if bound else ""
+    warn(
+        f"{type(model).__name__} flags {100 * share:.3g} % of its training rows{allowed}, because "
+        f"its boundary isn't set for a false alarm rate. Pass {ref('target_fpr', 0.05)} to flag "
+        "about 5 % of new normal rows; scores rank rows either way.",
+        UserWarning,
+    )
+
+
+# Training rows outside whose number differs from a rate: by chance once in so many fits, each way.
+_CHANCE_LEVEL = 1e-3
+
+
+class OutsideCount(NamedTuple):
+    """How many of the rows ``counted`` are ``outside``; ``left_out``: each scored without itself.
+
+    Otherwise the rows are scored by the model that was trained on them.
+    """
+
+    outside: int
+    counted: int
+    left_out: bool
+
+    @property
+    def share(self) -> float:
+        """The share of rows outside."""
+        return self.outside / self.counted if self.counted else float("nan")
+
+
+def count_outside(model: Any, X: Any) -> OutsideCount:
+    """Count the training rows outside, each scored as if it had been left out.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted one-class model.
+    X : {ndarray, sparse}
+        Rows it was trained on; scored where the model has no left-out scores of any.
+
+    Returns
+    -------
+    Outside
+        Of calibrated models the rows that calibrate; of others all rows of the model, if leaving
+        each out is quick.
+    """
+    decisions = _find_left_out_decisions(model)
+    left_out = decisions is not None
+    if decisions is None:
+        decisions = np.asarray(model.decision_function(X))
+    return OutsideCount(int(np.count_nonzero(decisions < 0)), len(decisions), left_out)
+
+
+def predict_left_out(model: Any, X: Any) -> NDArray[np.intp]:
+    """Return 1 inside and -1 outside for the rows of a fit, scored as if left out where possible.
+
+    These are all rows that calibrate. Rows that don't (confirmed anomalies, rows that a split
+    trained on, those that weren't drawn) are judged by ``predict``.
+    """
+    labels = np.array(model.predict(X), dtype=np.intp)
+    conformal = model.conformal_
+    if conformal.rows is not None:
+        labels[conformal.rows] = np.where(_calibration_decisions(conformal) >= 0, 1, -1)
+    return labels
+
+
+class FitPredict(OutlierMixin):
+    """An outlier detector that judges the rows of a fit as it judges new rows."""
+
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.intp]:
+        """Fit to rows, and say which of them are outside.
+
+        This is what ``fit(X).predict(X)`` gives, as in scikit-learn, unless that is misleading:
+        a model may know its training rows by heart, or reject many of them, above all where rows
+        have thousands of columns. If the share of rows outside differs from ``target_fpr`` by
+        more than chance explains, each row is scored as if it had been left out.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`fit`.
+        **kwargs
+            What else :meth:`fit` takes.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+            +1 inside, -1 outside.
+        """
+        labels = super().fit_predict(X, y, **kwargs)
+        if self.target_fpr is None or not isinstance(labels, np.ndarray):
+            return labels
+        n, outside = len(labels), int(np.count_nonzero(labels < 0))
+        few, many = binom.ppf([_CHANCE_LEVEL, 1.0 - _CHANCE_LEVEL], n, self.target_fpr)
+        return labels if few <= outside <= many else predict_left_out(self, X)
+
+
+def _find_left_out_decisions(model: Any) -> FloatArray | None:
+    """Return decisions about rows that were left out, without the order of these.
+
+    None for no such.
+    """
+    if model.target_fpr is not None:
+        return _calibration_decisions(model.conformal_)
+    if not getattr(model, "holds_rows_", False) or model._learns_kernel:
+        return None
+    if is_split("auto", False, model.shape_fit_[0], int(np.sum(model.n_support_))):
+        return None  # it would take long
+    return model.leave_one_out_decisions()
+
+
+def _calibration_decisions(conformal: Conformal) -> FloatArray:
+    """Return decisions about the rows that calibrate; with a threshold of -inf all are inside."""
+    return conformal.as_scored(conformal.scores) - conformal.threshold
+
 
 # Scores of rows that a model was not trained on, what identifies each, and their numbers.
 ScoredRows: TypeAlias = tuple[FloatArray, AnyArray | None, IntArray | None]

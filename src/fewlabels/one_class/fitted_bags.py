@@ -7,8 +7,7 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray, RowMatrix
 from .._util.threads import resolve_n_jobs
-from ..base.function import Function
-from ..base.solution import Solution
+from ..base.solution import Function, Solution
 from ..calibration.conformal import TIE, Conformal
 from ..kernels import Cells, Kernel
 

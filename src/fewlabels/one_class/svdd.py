@@ -12,8 +12,7 @@ from .._typing import FloatArray, IntArray, RowMatrix, SeedLike
 from .._util.messages import Message, ref
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
-from ..base.fitted_estimator import solution_attr
-from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
+from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport, solution_attr
 from ..base.solution import (
     OneClassSolution,
     describe_run,

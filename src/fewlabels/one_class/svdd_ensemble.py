@@ -17,10 +17,9 @@ from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from .._util.threads import one_blas_thread, resolve_n_jobs
 from .._util.warn import warn
-from ..base.kernel_estimator import COMMON, KernelEstimator
+from ..base.kernel_estimator import COMMON, KernelEstimator, VersionedCache
 from ..base.locking import fitting
 from ..base.solution import describe_run
-from ..base.versioned_cache import VersionedCache
 from ..kernels import Isolation, Kernel, KernelLike, make_kernel
 from ..rows.row_store import RowStore
 from ..rows.validation import fit_rows

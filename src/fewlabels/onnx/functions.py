@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, RowMatrix
-from ..base.class_functions import ClassFunctions
-from ..base.function import Function
+from ..base.solution import ClassFunctions, Function
 from ..kernels import (
     KERNELS,
     RBF,

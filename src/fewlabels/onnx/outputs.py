@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_outlier_detector
 
 from .._typing import AnyArray, FloatArray
-from ..base.class_functions import ClassFunctions
+from ..base.solution import ClassFunctions
 from ..calibration.conformal import Conformal
 from ..calibration.curve import AHEAD, Curve, TwoSidedCurve
 from ..kernels.base import LARGEST, distinct_kernels

@@ -11,8 +11,7 @@ from .._typing import AnyArray, BoolArray, FloatArray, MatrixLike, VectorLike
 from .._util.deadline import Deadline
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
-from ..base.function import Function
-from ..base.solution import ROUNDING, describe_run, make_function, typical_terms
+from ..base.solution import ROUNDING, Function, describe_run, make_function, typical_terms
 from ..base.two_classes import TwoClassEstimator
 from ..class_prior.prior import Prior, check_prior, count_prior, find_prior
 from ..data.labels.marks import read_propensity

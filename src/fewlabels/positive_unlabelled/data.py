@@ -9,8 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
-from ..base.function import Function
-from ..base.solution import Solution
+from ..base.solution import Function, Solution
 from ..calibration.curve import TwoSidedCurve
 from ..kernels import Kernel, MappedKernel
 from ..kernels.operators import (
@@ -24,7 +23,7 @@ from ..kernels.operators import (
 from ..kernels.operators.equal_rows import DuplicateRows
 from ..problem import Penalty
 from ..solvers import Result, Settings
-from ..solvers.small_problems import make_training_gram
+from ..solvers.decomposition import make_training_gram
 
 # Given priors are refused when they would be wrong for one sample in a million.
 _ERROR_PROBABILITY = 1e-6

@@ -10,8 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._typing import AnyArray, FloatArray, MatrixLike, RowMatrix, SeedLike, VectorLike
 from .._util.threads import one_blas_thread, resolve_n_jobs
-from ..base.fitted_estimator import solution_attr
-from ..base.kernel_estimator import COMMON
+from ..base.kernel_estimator import COMMON, solution_attr
 from ..base.locking import fitting
 from ..base.solution import ROUNDING, describe_run, estimate_rounding, make_function
 from ..class_prior.prior import check_prior

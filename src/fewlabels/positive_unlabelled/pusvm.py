@@ -13,8 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._typing import ClassesLike, MatrixLike, SeedLike, VectorLike
 from .._util.available import available_if
 from .._util.messages import Message, ref
-from ..base.fitted_estimator import solution_attr
-from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
+from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport, solution_attr
 from ..base.locking import consistent, fitting
 from ..base.solution import RowStream
 from ..base.two_classes import PROBABILITY

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
-from ..base.function import Function
+from ..base.solution import Function
 from ..kernels import Kernel, centered
 from ..rows.row_store import RowStore
 from ..rows.shards import Shard, choose_rows, get_weights

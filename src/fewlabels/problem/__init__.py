@@ -1,8 +1,7 @@
 """The one problem (P): separable penalties, one equality, and its certificates."""
 
 from .dual import DualProblem
-from .penalty import Penalty, RowPenalties
-from .totals import Extent, Totals
+from .penalty import Extent, Penalty, RowPenalties, Totals
 
 __all__ = [
     "DualProblem",

@@ -28,8 +28,7 @@ from scipy.linalg.lapack import dpotrf
 from .._typing import FloatArray, IntArray
 from .._util.threads import one_blas_thread
 from ..kernels.operators import GramOperator
-from .penalty import Penalty, as_vector, check_costs
-from .totals import Extent, Totals
+from .penalty import Extent, Penalty, Totals, as_vector, check_costs
 
 # Pair steps square differences of gradients.
 _LARGEST = 1e120

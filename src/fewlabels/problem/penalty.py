@@ -1,21 +1,385 @@
-"""Separable convex piecewise-linear penalties, of a problem or of some rows."""
+"""Separable convex piecewise-linear penalties, and the sums that a certificate needs of them.
+
+``Totals`` and ``Extent`` are a few numbers that can be had of variables in several places and put
+together. Sums are compensated, and added exactly, so that the number of places does not matter
+beyond rounding.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
 from .._core import penalty as code
-from .._typing import AnyArray, BoolArray, FloatArray, VectorLike
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray, VectorLike
 from ..kernels.operators.equal_rows import DuplicateRows
-from .piecewise import Indices, PiecewiseLinear
-from .totals import Extent, ImpliedEnds, Totals
+
+# What chooses some of the variables.
+Indices: TypeAlias = IntArray | BoolArray | slice
+
+
+class PiecewiseLinear(ABC):
+    """Penalties of many variables: the ``ends`` of their pieces, and the ``slopes`` of these.
+
+    Both are tuples of arrays; a penalty with k kinks has k + 2 ends and k + 1 slopes.
+    Slopes, values and minimisers are defined here alone: ``Penalty`` has them with NumPy, and
+    ``ArrayPenalty`` with the library of a device. Compiled code has its own in
+    ``core/src/penalty.hpp``.
+
+    ``xp`` is the namespace of the arrays' library, and ``_number`` makes one of its arrays of a
+    number, where it doesn't take plain ones. Types name the arrays of NumPy for either.
+    """
+
+    xp: Any = np
+    ends: tuple[FloatArray, ...]
+    slopes: tuple[FloatArray, ...]
+
+    def _number(self, value: float) -> float | FloatArray:
+        return value
+
+    # -- what the two libraries do in their own way ----------------------------------------------
+
+    @property
+    @abstractmethod
+    def extent(self) -> Extent:
+        """``Extent`` of all variables."""
+
+    @abstractmethod
+    def take(self, indices: Indices) -> PiecewiseLinear:
+        """Return the penalties of the variables ``indices``."""
+
+    @abstractmethod
+    def scaled(self, breakpoints: float | FloatArray, slopes: float) -> PiecewiseLinear:
+        """Return the penalty with all breakpoints, and all slopes, times a number > 0."""
+
+    @abstractmethod
+    def gap(
+        self,
+        a: FloatArray,
+        gradient: FloatArray,
+        ridge: FloatArray | float,
+        multiplier: float,
+        implied: ImpliedEnds,
+    ) -> float:
+        """``sum h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``."""
+
+    @abstractmethod
+    def set_to_minimiser(
+        self,
+        a: FloatArray,
+        smooth: FloatArray,
+        ridge: FloatArray,
+        multiplier: float,
+        held: BoolArray,
+    ) -> float:
+        """Set variables to their optimum for a fixed multiplier, in place; ``sum a``."""
+
+    @abstractmethod
+    def clipped(self, a: FloatArray) -> FloatArray:
+        """``a`` within the intervals."""
+
+    @abstractmethod
+    def filled(self, a: FloatArray, amount: float) -> FloatArray:
+        """``a`` moved by ``amount`` in all, one variable after the other, each to its end."""
+
+    # -- pieces ----------------------------------------------------------------------------------
+
+    def arrays(self) -> tuple[FloatArray, ...]:
+        """Return the ends, and then the slopes."""
+        return (*self.ends, *self.slopes)
+
+    @property
+    def lower(self) -> FloatArray:
+        """Lower ends of the intervals."""
+        return self.ends[0]
+
+    @property
+    def upper(self) -> FloatArray:
+        """Upper ends of the intervals."""
+        return self.ends[-1]
+
+    @property
+    def kinks(self) -> tuple[FloatArray, ...]:
+        """tuple of arrays: The ends of pieces inside the intervals, where slopes change."""
+        return self.ends[1:-1]
+
+    @property
+    def is_free(self) -> BoolArray:
+        """Variables with neither a lower nor an upper bound."""
+        return self.xp.isinf(self.lower) & self.xp.isinf(self.upper)
+
+    @property
+    def is_kept(self) -> BoolArray:
+        """Variables that every sample needs: free ones, and those fixed, but not at 0."""
+        return self.is_free | ((self.lower == self.upper) & (self.lower != 0.0))
+
+    @property
+    def width(self) -> FloatArray:
+        """Lengths of the intervals."""
+        return self.upper - self.lower
+
+    def step_slopes(self, a: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Slopes to the right (+inf at the upper bound) and to the left (-inf at the lower)."""
+        where, inf = self.xp.where, self._number(math.inf)
+        right = self._slope_of(lambda kink: a >= kink)
+        left = self._slope_of(lambda kink: a > kink)
+        return where(a >= self.upper, inf, right), where(a <= self.lower, -inf, left)
+
+    def _slope_of(self, is_above: Callable[[FloatArray], BoolArray]) -> FloatArray:
+        """Return slopes of the pieces above all kinks for which ``is_above`` is true."""
+        slope = self.slopes[0]
+        for kink, above in zip(self.kinks, self.slopes[1:], strict=True):
+            slope = self.xp.where(is_above(kink), above, slope)
+        return slope
+
+    @property
+    def first_slope(self) -> FloatArray:
+        """Slope at the lower end of the interval."""
+        return self._slope_of(lambda kink: self.lower >= kink)
+
+    def slope_at(self, a: FloatArray) -> FloatArray:
+        """Slope of the piece that holds a variable between breakpoints."""
+        return self._slope_of(lambda kink: a > kink)
+
+    def between(self, a: FloatArray) -> BoolArray:
+        """Return the mask of the variables strictly between two breakpoints."""
+        between = (a > self.lower) & (a < self.upper)
+        for kink in self.kinks:
+            between = between & (a != kink)
+        return between
+
+    def neighbours(self, a: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The next breakpoints below and above each variable (itself where it is at an end)."""
+        below, above = self.lower, self.upper
+        for kink in self.kinks:
+            below = self.xp.where(a > kink, kink, below)
+        for kink in reversed(self.kinks):
+            above = self.xp.where(a < kink, kink, above)
+        return below, above
+
+    def round_to_breakpoints(self, a: FloatArray, near: float | FloatArray) -> FloatArray:
+        """``a`` with the breakpoints that it reaches to within ``near`` (a number, or one each).
+
+        An end of the interval wins over kinks.
+        """
+        for edge in (*self.kinks, self.lower, self.upper):
+            a = self.xp.where(self.xp.abs(a - edge) <= near, edge, a)
+        return a
+
+    def nearest_zero(self) -> FloatArray:
+        """Return the bounds, where finite, or else the points next to zero."""
+        above = self.xp.minimum(self.upper, self._number(0.0))
+        return self.xp.where(self.xp.isfinite(self.lower), self.lower, above)
+
+    def can_absorb(self, a: FloatArray, amount: float) -> BoolArray:
+        """Return variables between breakpoints that can take ``amount`` without reaching one."""
+        below, above = self.neighbours(a)
+        room = above - a if amount > 0 else a - below
+        return self.between(a) & (room >= abs(amount))
+
+    def value(self, a: FloatArray) -> FloatArray:
+        """phi(a): the way from zero to a, piece by piece."""
+        value, zero = self.xp.zeros_like(a), self._number(0.0)
+        with np.errstate(invalid="ignore"):  # what lies beyond an infinite kink is not taken
+            for piece, slope in enumerate(self.slopes):
+                start, stop = self._within(piece, zero), self._within(piece, a)
+                value = value + self.xp.where(start == stop, zero, slope * (stop - start))
+        return value
+
+    def _within(self, piece: int, a: FloatArray | float) -> FloatArray | float:
+        """Return the nearest points to a variable on a piece, where the outer ones have no end."""
+        if piece > 0:
+            a = self.xp.maximum(a, self.kinks[piece - 1])
+        return self.xp.minimum(a, self.kinks[piece]) if piece < len(self.kinks) else a
+
+    def minimiser(self, linear: FloatArray, curvature: FloatArray) -> FloatArray:
+        """``argmin phi(a) + linear a + curvature a^2 / 2``; ties go to a kink or zero."""
+        xp, kinks, at = self.xp, self.kinks, None
+        with np.errstate(all="ignore"):
+            for piece, slope in enumerate(self.slopes):
+                here = least = -(linear + slope) / curvature
+                if piece < len(kinks):
+                    kink = kinks[piece]
+                    here = xp.where((least < kink) | (kink == math.inf), here, kink)
+                if piece > 0:
+                    kink = kinks[piece - 1]
+                    here = xp.where((least > kink) | (kink == -math.inf), here, at)
+                at = here
+        at = xp.where(xp.isnan(at), xp.zeros_like(at), at)
+        return xp.minimum(xp.maximum(at, self.lower), self.upper)
+
+
+# Bounds that the equality implies: low, low_free, high, high_free.
+ImpliedEnds: TypeAlias = tuple[float, float, float, float]
+
+# A NamedTuple of numbers, or of such tuples.
+T = TypeVar("T", bound=tuple[Any, ...])
+
+
+def combine_parts(parts: Sequence[T], **how: Callable[[Sequence[Any]], object]) -> T:
+    """Named numbers of several parts as numbers of all: added exactly, unless said how."""
+    if len(parts) == 1:
+        return parts[0]
+    kind: Any = type(parts[0])
+    columns = zip(kind._fields, zip(*parts, strict=True), strict=True)
+    return kind(*(how.get(name, math.fsum)(values) for name, values in columns))
+
+
+class Totals(NamedTuple):
+    """Sums and extremes at a point (``Penalty.survey``), in the compiled code's order."""
+
+    sum: float  # of a
+    reach: float  # sum |a|
+    product: float  # a' Q a
+    penalty: float  # sum phi(a)
+    squares: float  # sum |K_ii| a_i^2
+    rates_between: float  # sum of gradient + slope over the variables between breakpoints
+    lowest_up: float  # lowest rate of change of the objective when a variable grows
+    highest_down: float  # highest one that a variable takes back when it shrinks
+    largest: float  # max |a|
+    n_between: int  # variables strictly between breakpoints,
+    n_used: int  # that are not zero,
+    n_outside: int  # outside of their intervals
+
+    @classmethod
+    def from_values(cls, values: FloatArray) -> Totals:
+        """From what compiled code has filled in."""
+        *numbers, n_between, n_used, n_outside = values.tolist()
+        return cls._make([*numbers, int(n_between), int(n_used), int(n_outside)])
+
+    @classmethod
+    def combined(cls, parts: Sequence[Totals]) -> Totals:
+        """Combine the totals of all parts."""
+        counts = {"n_between": sum, "n_used": sum, "n_outside": sum}
+        return combine_parts(
+            parts, lowest_up=_min_or_nan, highest_down=_max_or_nan, largest=max, **counts
+        )
+
+    @property
+    def violation(self) -> float:
+        """``max(0, highest_down - lowest_up)``: zero where the point is optimal."""
+        violation = self.highest_down - self.lowest_up
+        # NaN in the gradient certifies nothing.
+        return math.inf if math.isnan(violation) else max(0.0, violation)
+
+    @property
+    def level(self) -> float:
+        """Size of the multiplier, between the two extremes; 0 where one is infinite."""
+        level = 0.5 * abs(self.lowest_up + self.highest_down)
+        return level if math.isfinite(level) else 0.0
+
+    @property
+    def multiplier(self) -> float:
+        """Multiplier of the equality: what ``gradient + slope`` is between breakpoints.
+
+        The mean over variables strictly between breakpoints, else the middle of the interval
+        that optimality leaves, else 0.
+        """
+        if self.n_between:
+            return self.rates_between / self.n_between
+        ends = [v for v in (self.lowest_up, self.highest_down) if math.isfinite(v)]
+        return math.fsum(ends) / len(ends) if ends else 0.0
+
+    @property
+    def objective(self) -> float:
+        """``1/2 a' Q a + sum phi(a)``."""
+        return 0.5 * self.product + self.penalty
+
+    @property
+    def rounding_scale(self) -> float:
+        """``sqrt(sum |K_ii| a_i^2)``: what rounding of kernel values grows with."""
+        return math.sqrt(self.squares)
+
+    def is_feasible(self, total: float, rtol: float = 1e-9) -> bool:
+        """Return whether all lie in their intervals and sum to ``total``, to rounding."""
+        rounding = rtol * max(self.reach, abs(total))
+        return not self.n_outside and abs(self.sum - total) <= rounding
+
+
+def _min_or_nan(values: Sequence[float]) -> float:
+    return float(np.min(values))  # a NaN stays
+
+
+def _max_or_nan(values: Sequence[float]) -> float:
+    return float(np.max(values))
+
+
+class Extent(NamedTuple):
+    """How far variables reach together: sums of finite ends, and how many are infinite."""
+
+    lower: float
+    upper: float
+    lower_size: float  # sums of absolute values
+    upper_size: float
+    infinite_lower: int = 0
+    infinite_upper: int = 0
+
+    @classmethod
+    def from_penalty(cls, penalty: PiecewiseLinear) -> Extent:
+        """Of all variables of a penalty."""
+        sums: list[float] = []
+        sizes: list[float] = []
+        counts: list[int] = []
+        for end in (penalty.lower, penalty.upper):
+            size, count = float(np.abs(end).sum()), 0
+            if size == math.inf:
+                finite = np.isfinite(end)
+                count = len(end) - int(finite.sum())
+                end = end[finite]
+                size = float(np.abs(end).sum())
+            sums.append(float(end.sum()))
+            sizes.append(size)
+            counts.append(count)
+        return cls._make([*sums, *sizes, *counts])
+
+    @classmethod
+    def combined(cls, parts: Sequence[Extent]) -> Extent:
+        """Combine the totals of all parts."""
+        return combine_parts(parts, infinite_lower=sum, infinite_upper=sum)
+
+    @property
+    def lowest(self) -> float:
+        """Lowest sum that the intervals allow."""
+        return -math.inf if self.infinite_lower else self.lower
+
+    @property
+    def highest(self) -> float:
+        """Highest sum that the intervals allow."""
+        return math.inf if self.infinite_upper else self.upper
+
+    def allows(self, total: float, rtol: float = 1e-9) -> bool:
+        """Return whether the variables can sum to ``total``, to rounding."""
+        below = rtol * max(self.lower_size, abs(total))
+        above = rtol * max(self.upper_size, abs(total))
+        return math.isfinite(total) and self.lowest - below <= total <= self.highest + above
+
+    def check(self, total: float) -> None:
+        """Refuse a sum that the variables cannot have."""
+        if not self.allows(total):
+            raise ValueError(
+                f"the problem is infeasible: the variables can sum to [{self.lowest:g}, "
+                f"{self.highest:g}], but must sum to {total:g}."
+            )
+
+    def implied(self, total: float) -> ImpliedEnds:
+        """Return low, low_free, high, high_free: ends that ``sum a = total`` implies if infinite.
+
+        A variable without a lower bound is at least ``low`` plus its upper bound, or at least
+        ``low_free`` where it has none; likewise for ``high``.
+        """
+        low = -math.inf if self.infinite_upper else total - self.upper
+        low_free = total - self.upper if self.infinite_upper == 1 else -math.inf
+        high = math.inf if self.infinite_lower else total - self.lower
+        high_free = total - self.lower if self.infinite_lower == 1 else math.inf
+        return low, low_free, high, high_free
+
 
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
 _ON_BREAKPOINT = 1e-14

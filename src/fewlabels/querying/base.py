@@ -21,7 +21,7 @@ from .._typing import (
     VectorLike,
 )
 from ..data.labels.arrays import split_missing
-from ..kernels.sparse import canonical
+from ..kernels.rows import canonical
 
 # A row, the utilities of all rows when it was chosen, and the reason.
 Choice: TypeAlias = tuple[int, FloatArray, str]

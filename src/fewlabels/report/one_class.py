@@ -9,7 +9,7 @@ from .._typing import FloatArray
 from .._util.messages import UserError, ref
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import left_out_share
-from ..one_class.left_out import count_outside
+from ..one_class.base import count_outside
 from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import make_counted_rate
 from .evidence.intervals import threshold_interval

@@ -17,7 +17,7 @@ from ..kernels.width import resolve_gamma
 from ..problem import DualProblem
 from ..problem.formulation import Formulation
 from ..solvers import Result, Settings, solve_decomposition
-from ..solvers.small_problems import make_training_gram
+from ..solvers.decomposition import make_training_gram
 from .source import (
     BoundProblem,
     FunctionRows,

@@ -4,7 +4,7 @@ import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray, MatrixLike, RowMatrix
 from ..kernels import center_of, centered
-from ..kernels.sparse import checked_rows
+from ..kernels.rows import checked_rows
 from ..kernels.width import total_variance
 
 _ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}

@@ -23,8 +23,7 @@ from scipy.special import gammaln, rel_entr
 from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels.operators import row_keys
 from ..kernels.operators.equal_rows import DuplicateRows
-from ..kernels.rows import row_products
-from ..kernels.sparse import canonical
+from ..kernels.rows import canonical, row_products
 
 Groups: TypeAlias = IntArray
 

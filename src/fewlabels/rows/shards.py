@@ -16,8 +16,7 @@ from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from ..kernels import centered
 from ..kernels.base import LARGEST
 from ..kernels.operators import GramOperator, PieceGram
-from ..kernels.rows import squared_norms
-from ..kernels.sparse import canonical
+from ..kernels.rows import canonical, squared_norms
 
 if TYPE_CHECKING:
     from .spec import ProblemSpec

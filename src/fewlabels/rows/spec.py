@@ -15,12 +15,12 @@ from ..problem import DualProblem
 from ..problem.formulation import Formulation
 from ..problem.penalty import Penalty, check_costs
 from ..solvers import Result, Settings
+from ..solvers.decomposition import max_rows_in_float64
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.engine import Engine
 from ..solvers.engine.partition import Partition
 from ..solvers.engine.rows import Rows
 from ..solvers.run import Record, make_result
-from ..solvers.small_problems import max_rows_in_float64
 from .shards import Shard
 
 if TYPE_CHECKING:

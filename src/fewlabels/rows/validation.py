@@ -25,7 +25,7 @@ from ..kernels import Callable as CallableKernel
 from ..kernels import KernelLike
 from ..kernels.base import LARGEST
 from ..kernels.operators.explicit import evaluate_formed
-from ..kernels.sparse import validated_rows
+from ..kernels.rows import validated_rows
 from .device import backend_of
 from .memory import NOTHING_LEFT, MemorySource
 from .source import ShardedSource

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import Deadline
-from ..base.class_functions import ClassFunctions
-from ..base.function import Function
+from ..base.solution import ClassFunctions, Function
 from ..calibration.cross_fitting import Sample, left_out_scores
 from ..calibration.curve import ClassCurves, Curve
 from ..calibration.fit_curves import curve_of_labels, curves_of_classes

@@ -9,9 +9,15 @@ from typing import TypeAlias
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
-from ..base.class_functions import ClassFunctions
-from ..base.function import Function
-from ..base.solution import Certificate, Solution, describe_run, estimate_rounding, make_function
+from ..base.solution import (
+    Certificate,
+    ClassFunctions,
+    Function,
+    Solution,
+    describe_run,
+    estimate_rounding,
+    make_function,
+)
 from ..calibration.curve import class_of
 from ..data.labels.semi_supervised import class_indices
 from ..kernels import centered

@@ -12,7 +12,7 @@ from .._typing import FloatArray, IntArray
 from ..kernels.operators import BorderedGram, GramOperator
 from ..kernels.operators.equal_rows import DuplicateRows
 from ..solvers import Result, Settings
-from ..solvers.equal_rows import MergedProblem, merge_equal_rows
+from ..solvers.decomposition import MergedProblem, merge_equal_rows
 from ..solvers.run import Callback
 from .problem import SemiSupervised
 

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._typing import AnyArray, FloatArray, MatrixLike, SeedLike, VectorLike
 from .._util.threads import resolve_n_jobs
-from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
+from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport, VersionedCache
 from ..base.locking import fitting
 from ..base.solution import Solution
 from ..base.two_classes import PROBABILITY
-from ..base.versioned_cache import VersionedCache
 from ..calibration.cross_fitting import Sample
 from ..calibration.curve import ClassCurves, Curve
 from ..data.labels.semi_supervised import one_vs_rest_labels

@@ -12,8 +12,8 @@ from ..kernels.base import Kernel
 from ..kernels.operators import GramOperator, PrecomputedGram, RepeatedGram
 from ..rows.source import RowSource, ShardedSource
 from ..solvers import Result, Settings, Status
+from ..solvers.decomposition import make_training_gram
 from ..solvers.run import Callback, HistoryEntry
-from ..solvers.small_problems import make_training_gram
 from .branching import train
 from .data import S3VMData, S3VMSettings, S3VMSolution
 

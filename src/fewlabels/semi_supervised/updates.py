@@ -23,10 +23,10 @@ from .._typing import (
 )
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
+from ..base.kernel_estimator import VersionedCache
 from ..base.locking import consistent, exclusive, fitting
 from ..base.solution import Certificate, RowStream, Solution
 from ..base.two_classes import TwoClassEstimator
-from ..base.versioned_cache import VersionedCache
 from ..calibration.cross_fitting import Sample
 from ..data.labels.arrays import check_classes
 from ..data.labels.semi_supervised import read_classes, read_known_labels, read_semi_labels

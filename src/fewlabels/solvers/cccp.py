@@ -13,9 +13,8 @@ import numpy as np
 from .._typing import AnyArray
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
-from .decomposition import solve_decomposition, warm_start
+from .decomposition import is_whole, solve_decomposition, warm_start
 from .run import MAX_ROWS_SOLVED_WHOLE, HistoryEntry, Result, Settings, Status
-from .small_problems import is_whole
 
 # The state of a step, such as a mask or an array of signs.
 S = TypeVar("S", bound=AnyArray)

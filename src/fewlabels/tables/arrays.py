@@ -109,7 +109,7 @@ def iterate_rows(data: ArrayData, size: int) -> Iterator[tuple[ArrayData, float]
 
     They are in memory, so that they don't change once their file is known not to have changed.
     """
-    from ..rows.mapped import copy_mapped  # slow to import
+    from ..rows.files import copy_mapped
 
     n_rows = data.X.shape[0]
     for part in slice_rows(n_rows, size):
@@ -144,7 +144,7 @@ def as_sparse(X: RowMatrix) -> sparse.csr_array:
     """Return any matrix as a canonical CSR array, with the 32-bit indices scikit-learn needs."""
     import scipy.sparse as sp
 
-    from ..kernels.sparse import canonical  # slow to import
+    from ..kernels.rows import canonical
 
     X = sp.csr_array(canonical(X))
     if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) < 2**31:

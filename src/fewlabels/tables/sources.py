@@ -25,7 +25,7 @@ from .formats.registry import (
 from .reading.options import ReadingOptions
 
 if TYPE_CHECKING:
-    from ..rows.mapped import MappedFiles
+    from ..rows.files import MappedFiles
 
 _SEPARATORS_BY_NAME = {
     "tab": "\t",
@@ -171,7 +171,7 @@ class InMemory:
 
     @cached_property
     def _files(self) -> MappedFiles:
-        from ..rows.mapped import MappedFiles  # slow to import
+        from ..rows.files import MappedFiles
 
         return MappedFiles(getattr(self.content, "X", self.content))
 

@@ -25,7 +25,7 @@ from ..._typing import (
     VectorLike,
 )
 from ...data.labels.positive_unlabelled import split_labels
-from ...kernels.sparse import validated_rows
+from ...kernels.rows import validated_rows
 from ...rows.grouped_folds import count_once, group_rows
 from ..conventions import pooled_from_unlabeled
 

@@ -22,7 +22,7 @@ from ..._typing import (
     RandomStateLike,
     RowMatrix,
 )
-from ...kernels.sparse import checked_rows
+from ...kernels.rows import checked_rows
 
 # Rows to explain, or to compare with: a table with names, or numbers.
 Table: TypeAlias = pd.DataFrame | RowMatrix

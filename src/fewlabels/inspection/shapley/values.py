@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ..._core import games
 from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..._util.threads import resolve_n_jobs, run_ranges
-from ...base.function import Function
+from ...base.solution import Function
 from ...kernels import centered
 from .inputs import dense
 

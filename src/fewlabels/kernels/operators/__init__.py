@@ -5,8 +5,7 @@ import numpy.typing as npt
 
 from ..._typing import RowMatrix
 from .. import Deformed, FeatureKernel, FormedKernel, Kernel, MappedKernel, SharedLeaves
-from ..rows import row_products
-from ..sparse import canonical
+from ..rows import canonical, row_products
 from .base import Columns, GramOperator
 from .bordered import BorderedGram
 from .column_cache import CachedGram

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RealArray, RowMatrix
-from ..rows import row_products
-from ..sparse import canonical
+from ..rows import canonical, row_products
 from .base import Columns, GramOperator, WrappedGram
 
 # So many rows are looked at first: where these all differ, few of the others are equal.

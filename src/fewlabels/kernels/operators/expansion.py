@@ -11,9 +11,8 @@ from ..._typing import FloatArray, IntArray, RowMatrix
 from .. import FeatureKernel, FormedKernel, Kernel, SharedLeaves
 from ..base import is_mapped
 from ..rows import is_sparse, row_products
-from .far_rows import FarColumns, find_far_rows
 from .row_map import RowMap
-from .rows import pack_rows
+from .rows import FarColumns, find_far_rows, pack_rows
 
 _ROWS_AT_A_TIME = 16384
 _VALUES_AT_A_TIME = 4_000_000

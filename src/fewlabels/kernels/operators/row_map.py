@@ -18,8 +18,13 @@ import scipy.sparse as sp
 from ..._core.distances import squared_norms as summed_norms
 from ..._typing import AnyArray, FloatArray, RealArray, RowMatrix
 from .. import MappedKernel, center_of, centered
-from ..rows import bound_rounding_of_differences, compute_far_exponent, is_sparse, squared_norms
-from ..sparse import canonical
+from ..rows import (
+    bound_rounding_of_differences,
+    canonical,
+    compute_far_exponent,
+    is_sparse,
+    squared_norms,
+)
 from .equal_rows import distinct
 
 # Half the largest squared norm: float32 ends at 3e38, float64 at 2e308.

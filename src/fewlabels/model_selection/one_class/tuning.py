@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
 from ..._typing import FloatArray, MatrixLike, RowMatrix
-from ...kernels.sparse import canonical
+from ...kernels.rows import canonical
 from ...one_class.base import OneClassEstimator
 from ...rows.neighbors import (
     gamma_for_reach,

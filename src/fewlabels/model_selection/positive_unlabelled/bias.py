@@ -13,7 +13,7 @@ from ..._typing import BoolArray, FloatArray, IntArray, MatrixLike, VectorLike
 from ..._util.deadline import ENDLESS, Deadline
 from ...class_prior import prior_bounds
 from ...data.labels.positive_unlabelled import split_labels
-from ...kernels.sparse import canonical
+from ...kernels.rows import canonical
 from ...metrics._sample import is_label
 from ...positive_unlabelled.pusvm import PUSVM
 

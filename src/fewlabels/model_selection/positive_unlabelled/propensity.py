@@ -14,7 +14,7 @@ from ...class_prior.bounds import fit_prior_curves
 from ...class_prior.methods.saturated import Curves
 from ...class_prior.prior import check_prior
 from ...data.labels.positive_unlabelled import split_labels
-from ...kernels.sparse import checked_rows
+from ...kernels.rows import checked_rows
 
 # Features of the classifier.
 _N_FEATURES = 100

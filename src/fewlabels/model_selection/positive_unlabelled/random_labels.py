@@ -31,7 +31,7 @@ from ...class_prior.methods._scores import logit_ranks
 from ...class_prior.methods.saturated import Curves
 from ...class_prior.prior import check_prior
 from ...data.labels.positive_unlabelled import split_labels
-from ...kernels.sparse import checked_rows
+from ...kernels.rows import checked_rows
 from ...metrics.scores import roc_area
 
 # Labelled rows that take part at most.

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from ..._typing import MatrixLike, VectorLike
 from ...data.labels.positive_unlabelled import split_labels
-from ...kernels.sparse import canonical
+from ...kernels.rows import canonical
 from ...metrics import pu_risk
 from ...metrics._sample import is_label
 

@@ -27,7 +27,7 @@ from ...rows.grouped_folds import (
     take_groups,
 )
 from ...semi_supervised.s3vm import S3VM
-from ...solvers.small_problems import make_training_gram
+from ...solvers.decomposition import make_training_gram
 from ..positive_unlabelled.search import has_gamma
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows

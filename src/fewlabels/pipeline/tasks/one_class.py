@@ -102,7 +102,7 @@ def figures(
     estimator: BaseEstimator, X: RowMatrix, labeled: dict[str, int], counted: Sequence[int] | None
 ) -> dict[str, Any]:
     """Return figures of the threshold and the boundary."""
-    from ...one_class.left_out import count_outside  # slow to import, and prior needs none
+    from ...one_class.base import count_outside
 
     step = -(-X.shape[0] // _MAX_COUNTED_ROWS)
     outside = count_outside(estimator, X[::step])

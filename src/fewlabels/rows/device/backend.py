@@ -14,7 +14,7 @@ from sklearn import get_config
 from ..._typing import FloatArray
 from ..._util.extras import require
 from ...problem import Penalty, Totals
-from ...problem.piecewise import PiecewiseLinear
+from ...problem.penalty import PiecewiseLinear
 from ...solvers.engine.messages import Histogram, LowestRows
 
 if TYPE_CHECKING:

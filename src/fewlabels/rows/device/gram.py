@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._typing import FloatArray, RealArray, RowMatrix
 from ...kernels.operators.base import Columns
-from ...kernels.operators.far_rows import FarColumns, find_far_rows
 from ...kernels.operators.linear import combine_rows
+from ...kernels.operators.rows import FarColumns, find_far_rows
 from ..spec import ProblemSpec
 from .backend import ArrayBackend, DeviceArray
 from .values import add_products, columns_of, diagonal_values, linear_products, prepare_rows

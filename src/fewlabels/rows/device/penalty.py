@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import Extent, Penalty, Totals
-from ...problem.piecewise import PiecewiseLinear
+from ...problem.penalty import PiecewiseLinear
 from .backend import ArrayBackend, DeviceArray
 
 

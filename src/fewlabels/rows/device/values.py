@@ -8,7 +8,7 @@ from ..._typing import AnyArray, FloatArray, RealArray, RowMatrix
 from ...kernels import MAPPED, Map, list_kinds
 from ...kernels.base import Kernel, MappedKernel
 from ...kernels.operators import RowMap
-from ...kernels.operators.far_rows import find_far_rows
+from ...kernels.operators.rows import find_far_rows
 from ...kernels.rows import compute_far_exponent
 from .backend import ArrayBackend, DeviceArray, plain_rows
 
@@ -24,7 +24,7 @@ _FAR = 1e14
 
 
 class KernelFunction(Protocol):
-    """The function of a model, as ``fewlabels.base.function.Function`` describes it."""
+    """The function of a model, as ``fewlabels.base.solution.Function`` describes it."""
 
     @property
     def kernels(self) -> tuple[Kernel, ...]: ...
@@ -56,7 +56,7 @@ class KernelFunction(Protocol):
 
 
 class ClassKernelFunctions(Protocol):
-    """The functions of several classes, ``fewlabels.base.class_functions.ClassFunctions``."""
+    """The functions of several classes, ``fewlabels.base.solution.ClassFunctions``."""
 
     @property
     def kernels(self) -> tuple[Kernel, ...]: ...

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ...kernels.operators import CachedGram, GramOperator
 from ...problem import Penalty, Totals
-from ...problem.piecewise import PiecewiseLinear
+from ...problem.penalty import PiecewiseLinear
 from .messages import Histogram, LowestRows
 
 # Rates of change when variables grow, and when they shrink: two rows, or two arrays.

@@ -11,7 +11,7 @@ import numpy as np
 from ..._typing import FloatArray, IntArray
 from ...kernels.operators import Columns
 from ...problem import Extent, Penalty, Totals
-from ...problem.totals import combine_parts
+from ...problem.penalty import combine_parts
 
 
 class Accuracy(NamedTuple):

@@ -11,8 +11,7 @@ import numpy as np
 from ..._typing import BoolArray, FloatArray, IntArray
 from ...kernels.operators import Columns, GramOperator
 from ...problem import Totals
-from ...problem.piecewise import PiecewiseLinear
-from ...problem.totals import ImpliedEnds
+from ...problem.penalty import ImpliedEnds, PiecewiseLinear
 from .backend import Backend, NumpyBackend, Rates
 from .messages import (
     Accuracy,

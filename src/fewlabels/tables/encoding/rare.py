@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..._typing import BoolArray, FloatArray, MatrixLike, ObjectArray, RealArray, RowMatrix
-from ...kernels.sparse import validated_rows
+from ...kernels.rows import validated_rows
 
 # One over the share of ones below which a column counts less.
 _RARE = 10.0

@@ -346,7 +346,7 @@ def _read_numbers(table: pa.Table, name: str, path: object) -> FloatArray:
 
 
 def _read_arrays(path: DataSource, target: str | None) -> tuple[ArrayData, ObjectArray | None]:
-    from ...rows.mapped import copy_mapped  # slow to import
+    from ...rows.files import copy_mapped
 
     # Steps of a fit read the rows again and again, so mapped ones are taken into memory.
     data = read_arrays(path)

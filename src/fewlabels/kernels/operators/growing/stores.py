@@ -16,10 +16,9 @@ from ...._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
 from ... import Cells, Deformed, FormedKernel, MappedKernel, SharedLeaves
 from ...rows import is_sparse, squared_norms
 from ..explicit import evaluate_formed
-from ..far_rows import FarColumns, find_far_rows
 from ..linear import multiply_rows
 from ..row_map import RowMap
-from ..rows import SparseRows, TiledRows, pack_rows
+from ..rows import FarColumns, SparseRows, TiledRows, find_far_rows, pack_rows
 
 _Array = TypeVar("_Array", bound=AnyArray)
 
