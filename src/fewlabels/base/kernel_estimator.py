@@ -1,4 +1,4 @@
-"""The base class of estimators with a kernel: they read rows, run the engine and score."""
+"""The base class of estimators with a kernel: they read rows, run the engine, score and update."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, partial
 from numbers import Integral, Real
 from operator import attrgetter
-from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -68,41 +68,124 @@ def native_attr(name: str) -> property:
     return property(lambda model: model._to_native(getattr(model._solution_now, name)))
 
 
-class FittedEstimator(BaseEstimator):
-    """An estimator whose fit leaves a ``Solution``, which its attributes show.
+# Rows of a piece that is scored at a time.
+_ROWS_PER_PIECE = 250_000
 
-    Whatever else follows from a fit is kept in ``_cache``, by name, and computed when asked for.
-    Threads may use one model together: what that takes is in ``locking.py``.
+# The allowed values of parameters that estimators have in common.
+COMMON: dict[str, Any] = {
+    "kernel": [StrOptions(set(KERNELS)), *KERNEL_TYPES, callable],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "max_time": [Interval(Real, 0, None, closed="neither"), None],
+    "cache_size": [Interval(Real, 0, None, closed="neither")],
+    "max_steps": [Interval(Integral, 1, None, closed="left"), None],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+
+class OutOfCoreSupport(NamedTuple):
+    """The parameters that an estimator supports where its rows are not in memory."""
+
+    parameters: Mapping[str, tuple[object, ...]] = {}
+    only_with: Mapping[str, str] = {}
+    kernels: tuple[KernelChoice, ...] = MAPPED_OUT_OF_CORE
+    arrays: bool = True  # whether arrays of other libraries are taken
+
+
+class VersionedCache:
+    """Values by name, each computed at most once for every version of what it follows from.
+
+    Whoever owns it holds its own lock while a value is computed. Reading one that is known needs
+    no lock.
+    """
+
+    def __init__(self, values: Mapping[str, tuple[int, Any]] | None = None) -> None:
+        self._found = dict(values or {})  # (version, value) by name
+
+    def get(self, name: str, version: int, make: Callable[[], T]) -> T:
+        """Return the value of that name at a version; ``make()`` computes it if need be."""
+        found = self._found.get(name)
+        if found is None or found[0] != version:
+            found = self._found[name] = (version, make())
+        return found[1]
+
+    def store(self, name: str, version: int, value: object) -> None:
+        """Store a value that is known already."""
+        self._found[name] = (version, value)
+
+    def peek(self, name: str, version: int) -> Any:
+        """Return the value of that name if it is known for that version, else None."""
+        found = self._found.get(name)
+        return None if found is None or found[0] != version else found[1]
+
+    def latest(self, name: str) -> Any:
+        """Return the newest value of that name, of whatever version; None without any."""
+        found = self._found.get(name)
+        return None if found is None else found[1]
+
+    def copy(self) -> VersionedCache:
+        """Return a copy, to which other values may be added."""
+        return VersionedCache(self._found)
+
+    def with_value(self, name: str, value: object) -> VersionedCache:
+        """Return a copy with another value of that name, at the version that it has."""
+        found = dict(self._found)
+        return VersionedCache({**found, name: (found[name][0], value)})
+
+    def __getstate__(self) -> dict[str, dict[str, tuple[int, Any]]]:
+        return {"found": dict(self._found)}
+
+    def __setstate__(self, state: dict[str, dict[str, tuple[int, Any]]]) -> None:
+        self._found = dict(state["found"])
+
+
+class KernelEstimator(BaseEstimator):
+    """An estimator with a kernel: it reads rows, has its problem solved, and shows the solution.
+
+    ``fit`` of an estimator gets the ``RowSource`` (``_source``), states its problem over it and
+    has it solved. It hands a ``Solution``, or its own kind of it, to ``_store_solution``, and
+    attributes show that. A fit sets ``gamma_``, and ``_deformed`` to a kernel that is made of its
+    rows or labels. Whatever else follows from a fit is kept in ``_cache``, by name, and computed
+    when it is first needed. Threads may use one model together: what that takes is in
+    ``locking.py``.
 
     One that can be updated also hands a stream of its rows (``base/stream.py``) to
-    ``_attach_stream``. The stream does nothing until the first operation. ``_read_new_rows``
-    returns the arguments of ``stream.add`` for rows that users pass, and
-    ``_describe_solution`` the ``Solution`` for the stream's present state.
+    ``_attach_stream``, and overrides ``_describe_solution`` and ``_read_new_rows``. The stream
+    does nothing until the first operation.
     """
 
     # What estimators declare, and a fit sets.
     kernel: KernelLike
+    gamma: str | float
+    degree: int
+    coef0: float
     max_time: float | None
     n_jobs: int | None
     tol: float
     n_features_in_: int
-    # Of the call that is on its way.
-    _deadline = ENDLESS
-    # What a fit has left, and what has been computed from it; None before the first.
-    _cache: VersionedCache | None = None
+    # Whether fitted models can be updated.
+    _is_updatable: ClassVar[bool] = True
+    _out_of_core = OutOfCoreSupport()
     # Parameters that must be as at the fit for an operation, and what they were.
     _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
     _fixed: dict[str, Any] = {}  # noqa: RUF012
+    # Of the call that is on its way.
+    _deadline = ENDLESS
+    # The kernel, where it is made of the rows of the fit.
+    _deformed: Kernel | None = None
+    # What a fit has left, and what has been computed from it; None before the first.
+    _cache: VersionedCache | None = None
     # The rows and their path; None when they are not held.
     _stream: RowStream | None = None
     # The ``ArrayBackend`` of the rows of the fit, if they computed where they are.
     _backend: ArrayBackend | None = None
-    # The ``Solution`` where the stream stands, and arguments to add rows to it; None for models
-    # that can't be updated.
-    _describe_solution: Callable[[], Solution] | None = None
-    _read_new_rows: Callable[..., dict[str, Any]] | None = None
 
-    # -- updates ---------------------------------------------------------------------------------
+    # -- updates ----------------------------------------------------------------------------------
 
     @available_if(attrgetter("_is_updatable"))
     @exclusive
@@ -153,7 +236,7 @@ class FittedEstimator(BaseEstimator):
         self._store_solution(**values)
         return self
 
-    # -- copies ----------------------------------------------------------------------------------
+    # -- copies -----------------------------------------------------------------------------------
 
     def to_local(self) -> Self:
         """Copy of the model in NumPy, as if fitted in memory, to save and export.
@@ -185,7 +268,7 @@ class FittedEstimator(BaseEstimator):
         BaseEstimator.__setstate__(other, {**state, "_stream": None, "_cache": late})
         return other
 
-    # -- what a fit has found --------------------------------------------------------------------
+    # -- what a fit has found ---------------------------------------------------------------------
 
     function_ = solution_attr("function")
     support_ = native_attr("support")
@@ -219,279 +302,7 @@ class FittedEstimator(BaseEstimator):
         self._check_is_fitted()
         return self._stream is None or self._stream.done
 
-    # -- its values ------------------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._cache is not None
-
-    def _check_is_fitted(self) -> None:
-        """Refuse a model that isn't fitted: scikit-learn's check, which is slow where one is."""
-        if self._cache is None:
-            check_is_fitted(self)
-
-    @property
-    def _fitted_values(self) -> VersionedCache:
-        """The values that a fit has left."""
-        assert self._cache is not None
-        return self._cache
-
-    def _store_solution(self, solution: Solution, **values: object) -> None:
-        """Store a ``Solution``, which attributes then show, and other values known so far."""
-        values = {"solution": solution, **values}
-        self._cache = VersionedCache(
-            {name: (self._version, value) for name, value in values.items()}
-        )
-
-    def _attach_stream(self, stream: RowStream | None) -> None:
-        """Store the stream of the training rows, or none (None)."""
-        self._stream = stream
-        if self._backend is not None:
-            self._backend = None
-        self._fixed = {name: getattr(self, name) for name in self._FIXED}
-        if not isinstance(self.kernel, str) and kind_of(self.kernel).learns:
-            settings: Any = self.kernel  # a dataclass, which can change
-            self._fixed["kernel"] = replace(settings)
-
-    @property
-    def _version(self) -> int:
-        """Number of the present rows: another one when rows have changed."""
-        return 0 if self._stream is None else self._stream.version
-
-    def _get_value(self, name: str, make: Callable[[], T]) -> T:
-        """Return a value for the present rows; one thread computes it, if need be."""
-        with lock_of(self):
-            self._check_is_fitted()
-            return self._fitted_values.get(name, self._version, make)
-
-    @property
-    def _solution_now(self) -> Solution:
-        """The model's ``Solution``, as of now."""
-        late = self._cache
-        found = None if late is None else late.peek("solution", self._version)
-        return self._get_value("solution", self._solution_of_stream) if found is None else found
-
-    def _solution_of_stream(self) -> Solution:
-        assert self._describe_solution is not None
-        return self._describe_solution()
-
-    # -- calls that change the model -------------------------------------------------------------
-
-    def _within_time(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a method within ``max_time``, and warn about what that cut short."""
-        if self._deadline is not ENDLESS:  # part of a longer call
-            return method(*args, **kwargs)
-        self._deadline = Deadline(self.max_time)
-        try:
-            result = method(*args, **kwargs)
-            cut = self._deadline.cut
-        finally:
-            del self._deadline
-        if cut:
-            warn(
-                f"{type(self).__name__} stopped after max_time: {'; '.join(cut)}.",
-                ConvergenceWarning,
-            )
-        return result
-
-    @contextmanager
-    def _discard_on_error(self, *, interrupted: bool = False) -> Iterator[None]:
-        """Leave no model where the body raises; after Ctrl-C only if so ``interrupted``."""
-        try:
-            yield
-        except BaseException as error:
-            if interrupted or isinstance(error, Exception):
-                self._attach_stream(None)
-                self._cache = None
-            raise
-
-    # -- rows that come and go -------------------------------------------------------------------
-
-    _is_updatable = property(lambda self: self._read_new_rows is not None)
-
-    def _run_stream(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
-        """Let the stream follow its rows, and return whether it has."""
-        runnable = cast(RunnableStream, stream)  # models with another stream override this
-        done = runnable.run(max_steps)
-        rough = runnable.rounding_violation()
-        if rough:
-            warn_of_rounding(name, rough)
-        return done
-
-    def _ready_stream(self) -> RowStream:
-        """Return the stream for an operation, or refuse the operation."""
-        self._check_is_fitted()
-        if self.kernel == "precomputed":
-            raise ValueError(
-                "kernel='precomputed' can't be updated, because the kernel values of new rows "
-                "are missing; pass rows and a kernel or a callable."
-            )
-        if self._stream is None:
-            raise ValueError(
-                f"this {type(self).__name__} doesn't store its training rows (it was fitted to "
-                "rows outside memory, or saved or released without them); fit it again."
-            )
-        for name, then in self._fixed.items():
-            value = getattr(self, name)
-            if value is not then and not np.array_equal(value, then):  # shares may be an array
-                raise ValueError(
-                    f"{name} was {then!r} when the rows were fitted and is {value!r} now; set it "
-                    "back, or fit again."
-                )
-        self._stream.cache_size = self._cache_bytes
-        self._stream.n_jobs = resolve_n_jobs(self.n_jobs)
-        self._stream.deadline = self._deadline
-        self._stream.tol = self.tol
-        return self._stream
-
-    def _run_update(
-        self,
-        name: str,
-        stream: RowStream,
-        max_steps: int | None = None,
-        change: Callable[[], object] | None = None,
-    ) -> Self:
-        """Let rows change, and the stream catch up within the budget."""
-        try:
-            if change is not None:
-                change()
-            done = self._run_stream(stream, name, max_steps)
-        finally:
-            self.shape_fit_ = (len(stream), self.n_features_in_)
-        if not done:
-            over = self._deadline.is_over()
-            limit = f"max_time={self.max_time:g} s" if over else f"max_steps={max_steps} steps"
-            warn(
-                f"{name} stopped after {limit}; predictions use the intermediate solution. Call "
-                f"resume() to continue, or raise {limit.split('=')[0]}.",
-                ConvergenceWarning,
-            )
-        return self
-
-    def _prepare_left_out(self, indices: npt.ArrayLike | None) -> tuple[Any, IntArray]:
-        """Return the stream at its end, and the places of training rows to leave out."""
-        stream: Any = self._ready_stream()
-        n = len(stream)
-        chosen = np.arange(n) if indices is None else read_indices(indices, n)
-        stream.check_removable(stream.rows.places[chosen])
-        self._run_update("resume", stream)
-        return stream, stream.rows.places[chosen]
-
-    def _add(
-        self,
-        X: MatrixLike,
-        y: VectorLike | None,
-        sample_weight: VectorLike | None,
-        *more: VectorLike | None,
-    ) -> Self:
-        """Add rows to a fitted model, for ``partial_fit``."""
-        stream = self._ready_stream()
-        assert self._read_new_rows is not None
-        new = self._read_new_rows(X, y, sample_weight, *more)
-        return self._run_update("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
-
-    def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
-        """Return further arguments of ``stream.remove``."""
-        return {}
-
-    # -- what others get -------------------------------------------------------------------------
-
-    def _to_native(self, values: RowMatrix) -> Any:
-        """Return an attribute as users see it.
-
-        Arrays are of the same library as the training rows.
-        """
-        return values if self._backend is None else self._backend.array(values)
-
-    def _cached_names_to_keep(self) -> Iterable[str]:
-        """Names of values in ``_cache``, besides the solution, that have to stay when rows go."""
-        return []
-
-    def _values_to_keep(self) -> dict[str, Any]:
-        """Return values by name that cannot be computed without the stream as it is now."""
-        known = {
-            name: self._fitted_values.peek(name, self._version)
-            for name in self._cached_names_to_keep()
-        }
-        known = {name: value for name, value in known.items() if value is not None}
-        return {**known, "solution": self._solution_now}
-
-    # -- saving ----------------------------------------------------------------------------------
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return values and rows of one moment, which later changes of the model don't reach."""
-        with lock_of(self):
-            return self._state()
-
-    def _state(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        state = {name: v for name, v in state.items() if name not in ("_backend", "_deadline")}
-        if self._cache is not None:
-            state["_cache"] = self._cache_to_save()
-        if self._stream is not None:
-            state["_stream"] = self._stream.snapshot()
-        return state
-
-    def _cache_to_save(self) -> VersionedCache:
-        """Without support vectors among the training rows: no row is held twice."""
-        if self._stream is None:
-            return self._fitted_values.copy()
-        solution = self._values_to_keep()["solution"]
-        return self._fitted_values.with_value("solution", solution.without_vectors())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if self._stream is None or self._cache is None:
-            return
-        solution = self._cache.peek("solution", self._version)
-        with_vectors = solution.with_vectors(self._stream.training_rows().X)
-        self._cache.store("solution", self._version, with_vectors)
-
-
-# Rows of a piece that is scored at a time.
-_ROWS_PER_PIECE = 250_000
-
-# The allowed values of parameters that estimators have in common.
-COMMON: dict[str, Any] = {
-    "kernel": [StrOptions(set(KERNELS)), *KERNEL_TYPES, callable],
-    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-    "degree": [Interval(Integral, 0, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
-    "tol": [Interval(Real, 0.0, None, closed="neither")],
-    "max_iter": [Interval(Integral, -1, None, closed="left")],
-    "max_time": [Interval(Real, 0, None, closed="neither"), None],
-    "cache_size": [Interval(Real, 0, None, closed="neither")],
-    "max_steps": [Interval(Integral, 1, None, closed="left"), None],
-    "n_jobs": [Integral, None],
-    "random_state": ["random_state"],
-    "verbose": ["verbose"],
-}
-
-
-class OutOfCoreSupport(NamedTuple):
-    """The parameters that an estimator supports where its rows are not in memory."""
-
-    parameters: Mapping[str, tuple[object, ...]] = {}
-    only_with: Mapping[str, str] = {}
-    kernels: tuple[KernelChoice, ...] = MAPPED_OUT_OF_CORE
-    arrays: bool = True  # whether arrays of other libraries are taken
-
-
-class KernelEstimator(FittedEstimator):
-    """An estimator with a kernel: it takes rows from a source and has its problem solved.
-
-    ``fit`` of an estimator gets the ``RowSource`` (``_source``), states its problem over it and
-    has it solved. It hands a ``Solution``, or its own kind of it, to ``_store_solution``. One that
-    can be updated also hands a stream to ``_attach_stream``. A fit sets ``gamma_``, and
-    ``_deformed`` to a kernel that is made of its rows or labels.
-    """
-
-    _out_of_core = OutOfCoreSupport()
-    # What estimators declare.
-    gamma: str | float
-    degree: int
-    coef0: float
-    # The kernel, where it is made of the rows of the fit.
-    _deformed: Kernel | None = None
+    # -- parameters -------------------------------------------------------------------------------
 
     # Every fit asks for names and checks values, each of which takes a tenth of a small one.
 
@@ -509,7 +320,7 @@ class KernelEstimator(FittedEstimator):
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
 
-    # -- the kernel ------------------------------------------------------------------------------
+    # -- the kernel -------------------------------------------------------------------------------
 
     def _set_kernel(self, rows: RowSource) -> Kernel | None:
         """Set gamma and the kernel from the rows of a fit, a ``RowSource``; the kernel.
@@ -550,7 +361,7 @@ class KernelEstimator(FittedEstimator):
             return int(state.randint(2**31 - 1))
         return 0 if state is None else int(state)
 
-    # -- fitting -------------------------------------------------------------------------------
+    # -- fitting ----------------------------------------------------------------------------------
 
     def _reason_for_memory(self, source: ShardedSource | type[ShardedSource]) -> str | None:
         """Return why the model needs its rows in memory, in one sentence; None if it doesn't."""
@@ -652,7 +463,188 @@ class KernelEstimator(FittedEstimator):
         """Warn when the tolerance was not reached, or ``gap`` is NaN; pass Ctrl-C on."""
         report_status(type(self).__name__, result, tol, gap, self._deadline)
 
-    # -- evaluating -----------------------------------------------------------------------------
+    # -- calls that change the model --------------------------------------------------------------
+
+    def _within_time(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a method within ``max_time``, and warn about what that cut short."""
+        if self._deadline is not ENDLESS:  # part of a longer call
+            return method(*args, **kwargs)
+        self._deadline = Deadline(self.max_time)
+        try:
+            result = method(*args, **kwargs)
+            cut = self._deadline.cut
+        finally:
+            del self._deadline
+        if cut:
+            warn(
+                f"{type(self).__name__} stopped after max_time: {'; '.join(cut)}.",
+                ConvergenceWarning,
+            )
+        return result
+
+    @contextmanager
+    def _discard_on_error(self, *, interrupted: bool = False) -> Iterator[None]:
+        """Leave no model where the body raises; after Ctrl-C only if so ``interrupted``."""
+        try:
+            yield
+        except BaseException as error:
+            if interrupted or isinstance(error, Exception):
+                self._attach_stream(None)
+                self._cache = None
+            raise
+
+    # -- rows that come and go --------------------------------------------------------------------
+
+    def _read_new_rows(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        sample_weight: VectorLike | None,
+        *more: Any,
+    ) -> dict[str, Any]:
+        """Return the arguments of ``stream.add`` for rows that users pass."""
+        raise AssertionError(f"{type(self).__name__} has no stream.")
+
+    def _describe_solution(self) -> Solution:
+        """Return the ``Solution`` where the stream stands."""
+        raise AssertionError(f"{type(self).__name__} has no stream.")
+
+    def _run_stream(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
+        """Let the stream follow its rows, and return whether it has."""
+        runnable = cast(RunnableStream, stream)  # models with another stream override this
+        done = runnable.run(max_steps)
+        rough = runnable.rounding_violation()
+        if rough:
+            warn_of_rounding(name, rough)
+        return done
+
+    def _ready_stream(self) -> RowStream:
+        """Return the stream for an operation, or refuse the operation."""
+        self._check_is_fitted()
+        if self.kernel == "precomputed":
+            raise ValueError(
+                "kernel='precomputed' can't be updated, because the kernel values of new rows "
+                "are missing; pass rows and a kernel or a callable."
+            )
+        if self._stream is None:
+            raise ValueError(
+                f"this {type(self).__name__} doesn't store its training rows (it was fitted to "
+                "rows outside memory, or saved or released without them); fit it again."
+            )
+        for name, then in self._fixed.items():
+            value = getattr(self, name)
+            if value is not then and not np.array_equal(value, then):  # shares may be an array
+                raise ValueError(
+                    f"{name} was {then!r} when the rows were fitted and is {value!r} now; set it "
+                    "back, or fit again."
+                )
+        self._stream.cache_size = self._cache_bytes
+        self._stream.n_jobs = resolve_n_jobs(self.n_jobs)
+        self._stream.deadline = self._deadline
+        self._stream.tol = self.tol
+        return self._stream
+
+    def _run_update(
+        self,
+        name: str,
+        stream: RowStream,
+        max_steps: int | None = None,
+        change: Callable[[], object] | None = None,
+    ) -> Self:
+        """Let rows change, and the stream catch up within the budget."""
+        try:
+            if change is not None:
+                change()
+            done = self._run_stream(stream, name, max_steps)
+        finally:
+            self.shape_fit_ = (len(stream), self.n_features_in_)
+        if not done:
+            over = self._deadline.is_over()
+            limit = f"max_time={self.max_time:g} s" if over else f"max_steps={max_steps} steps"
+            warn(
+                f"{name} stopped after {limit}; predictions use the intermediate solution. Call "
+                f"resume() to continue, or raise {limit.split('=')[0]}.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def _prepare_left_out(self, indices: npt.ArrayLike | None) -> tuple[Any, IntArray]:
+        """Return the stream at its end, and the places of training rows to leave out."""
+        stream: Any = self._ready_stream()
+        n = len(stream)
+        chosen = np.arange(n) if indices is None else read_indices(indices, n)
+        stream.check_removable(stream.rows.places[chosen])
+        self._run_update("resume", stream)
+        return stream, stream.rows.places[chosen]
+
+    def _add(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        sample_weight: VectorLike | None,
+        *more: VectorLike | None,
+    ) -> Self:
+        """Add rows to a fitted model, for ``partial_fit``."""
+        stream = self._ready_stream()
+        new = self._read_new_rows(X, y, sample_weight, *more)
+        return self._run_update("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
+
+    def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
+        """Return further arguments of ``stream.remove``."""
+        return {}
+
+    # -- values of a fit --------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._cache is not None
+
+    def _check_is_fitted(self) -> None:
+        """Refuse a model that isn't fitted: scikit-learn's check, which is slow where one is."""
+        if self._cache is None:
+            check_is_fitted(self)
+
+    @property
+    def _fitted_values(self) -> VersionedCache:
+        """The values that a fit has left."""
+        assert self._cache is not None
+        return self._cache
+
+    def _store_solution(self, solution: Solution, **values: object) -> None:
+        """Store a ``Solution``, which attributes then show, and other values known so far."""
+        values = {"solution": solution, **values}
+        self._cache = VersionedCache(
+            {name: (self._version, value) for name, value in values.items()}
+        )
+
+    def _attach_stream(self, stream: RowStream | None) -> None:
+        """Store the stream of the training rows, or none (None)."""
+        self._stream = stream
+        if self._backend is not None:
+            self._backend = None
+        self._fixed = {name: getattr(self, name) for name in self._FIXED}
+        if not isinstance(self.kernel, str) and kind_of(self.kernel).learns:
+            settings: Any = self.kernel  # a dataclass, which can change
+            self._fixed["kernel"] = replace(settings)
+
+    @property
+    def _version(self) -> int:
+        """Number of the present rows: another one when rows have changed."""
+        return 0 if self._stream is None else self._stream.version
+
+    def _get_value(self, name: str, make: Callable[[], T]) -> T:
+        """Return a value for the present rows; one thread computes it, if need be."""
+        with lock_of(self):
+            self._check_is_fitted()
+            return self._fitted_values.get(name, self._version, make)
+
+    @property
+    def _solution_now(self) -> Solution:
+        """The model's ``Solution``, as of now."""
+        late = self._cache
+        found = None if late is None else late.peek("solution", self._version)
+        return self._get_value("solution", self._describe_solution) if found is None else found
+
+    # -- evaluating -------------------------------------------------------------------------------
 
     def _rows_to_score(self, X: MatrixLike) -> RowMatrix:
         """Return checked rows, as the function takes them."""
@@ -722,52 +714,55 @@ class KernelEstimator(FittedEstimator):
             raise AttributeError("coef_ is only available when using a linear kernel")
         return self._to_native(np.atleast_2d(weights))
 
+    # -- what others get --------------------------------------------------------------------------
 
-V = TypeVar("V")
+    def _to_native(self, values: RowMatrix) -> Any:
+        """Return an attribute as users see it.
 
+        Arrays are of the same library as the training rows.
+        """
+        return values if self._backend is None else self._backend.array(values)
 
-class VersionedCache:
-    """Values by name, each computed at most once for every version of what it follows from.
+    def _cached_names_to_keep(self) -> Iterable[str]:
+        """Names of values in ``_cache``, besides the solution, that have to stay when rows go."""
+        return []
 
-    Whoever owns it holds its own lock while a value is computed. Reading one that is known needs
-    no lock.
-    """
+    def _values_to_keep(self) -> dict[str, Any]:
+        """Return values by name that cannot be computed without the stream as it is now."""
+        known = {
+            name: self._fitted_values.peek(name, self._version)
+            for name in self._cached_names_to_keep()
+        }
+        known = {name: value for name, value in known.items() if value is not None}
+        return {**known, "solution": self._solution_now}
 
-    def __init__(self, values: Mapping[str, tuple[int, Any]] | None = None) -> None:
-        self._solution_now = dict(values or {})  # (version, value) by name
+    # -- saving -----------------------------------------------------------------------------------
 
-    def get(self, name: str, version: int, make: Callable[[], V]) -> V:
-        """Return the value of that name at a version; ``make()`` computes it if need be."""
-        found = self._solution_now.get(name)
-        if found is None or found[0] != version:
-            found = self._solution_now[name] = (version, make())
-        return found[1]
+    def __getstate__(self) -> dict[str, Any]:
+        """Return values and rows of one moment, which later changes of the model don't reach."""
+        with lock_of(self):
+            return self._state()
 
-    def store(self, name: str, version: int, value: object) -> None:
-        """Store a value that is known already."""
-        self._solution_now[name] = (version, value)
+    def _state(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state = {name: v for name, v in state.items() if name not in ("_backend", "_deadline")}
+        if self._cache is not None:
+            state["_cache"] = self._cache_to_save()
+        if self._stream is not None:
+            state["_stream"] = self._stream.snapshot()
+        return state
 
-    def peek(self, name: str, version: int) -> Any:
-        """Return the value of that name if it is known for that version, else None."""
-        found = self._solution_now.get(name)
-        return None if found is None or found[0] != version else found[1]
+    def _cache_to_save(self) -> VersionedCache:
+        """Without support vectors among the training rows: no row is held twice."""
+        if self._stream is None:
+            return self._fitted_values.copy()
+        solution = self._values_to_keep()["solution"]
+        return self._fitted_values.with_value("solution", solution.without_vectors())
 
-    def latest(self, name: str) -> Any:
-        """Return the newest value of that name, of whatever version; None without any."""
-        found = self._solution_now.get(name)
-        return None if found is None else found[1]
-
-    def copy(self) -> VersionedCache:
-        """Return a copy, to which other values may be added."""
-        return VersionedCache(self._solution_now)
-
-    def with_value(self, name: str, value: object) -> VersionedCache:
-        """Return a copy with another value of that name, at the version that it has."""
-        found = dict(self._solution_now)
-        return VersionedCache({**found, name: (found[name][0], value)})
-
-    def __getstate__(self) -> dict[str, dict[str, tuple[int, Any]]]:
-        return {"found": dict(self._solution_now)}
-
-    def __setstate__(self, state: dict[str, dict[str, tuple[int, Any]]]) -> None:
-        self._solution_now = dict(state["found"])
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._stream is None or self._cache is None:
+            return
+        solution = self._cache.peek("solution", self._version)
+        with_vectors = solution.with_vectors(self._stream.training_rows().X)
+        self._cache.store("solution", self._version, with_vectors)

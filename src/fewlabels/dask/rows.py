@@ -13,7 +13,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..kernels.operators import Columns
 from ..problem import Penalty
-from ..rows.spec import ProblemSpec
+from ..rows.problem import ProblemSpec
 from ..solvers.engine.messages import Accuracy, BlockUpdate, LowestRows, RunState, WorkingSet
 from ..solvers.engine.partition import Partition, is_config_message, is_read_only
 from ..solvers.engine.rows import Rows

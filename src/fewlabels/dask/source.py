@@ -14,9 +14,9 @@ import numpy as np
 from distributed import ActorFuture, Client, Future, wait
 
 from .._typing import AnyArray, BoolArray
+from ..rows.problem import ProblemSpec
 from ..rows.shards import Shard
 from ..rows.source import ShardedSource
-from ..rows.spec import ProblemSpec
 from ..rows.validation import check_weight
 from .reading import MakeMarks, PieceFacts, Source, list_sources, merge_labels
 from .rows import ClusterRows

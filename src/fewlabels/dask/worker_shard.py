@@ -9,8 +9,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
+from ..rows.problem import ProblemSpec
 from ..rows.shards import MemoryShard, Shard
-from ..rows.spec import ProblemSpec
 from ..solvers.engine.partition import Partition
 from .reading import MakeMarks, Marks, Piece, PieceFacts, read_piece
 

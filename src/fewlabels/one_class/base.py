@@ -4,6 +4,7 @@ P-values and decisions compare the same numbers, and so they agree to the last b
 split holds out are rows of weight 0, with the mark "calibrates".
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -41,9 +42,9 @@ from ..calibration.left_out_scores import (
 from ..data.labels.marks import read_anomalies, read_marks
 from ..rows.device import backend_of
 from ..rows.memory import MemorySource
+from ..rows.problem import ProblemInMemory
 from ..rows.row_store import RowStore, read_indices
 from ..rows.source import RowSource
-from ..rows.spec import SolvedProblem
 from ..rows.validation import check_weight, is_out_of_core, load_rows
 from ..solvers import Result
 from ..solvers.run import Callback
@@ -61,7 +62,7 @@ _BOUND_MARGIN = 0.02
 
 
 def measure_share_outside(
-    rows: RowSource, formulation: OneClassFormulation, solved: SolvedProblem, rounding: float
+    rows: RowSource, problem: ProblemInMemory, result: Result, rounding: float
 ) -> tuple[float, float]:
     """Return the share of normal training rows outside the boundary, and the bound on it.
 
@@ -71,9 +72,9 @@ def measure_share_outside(
     ----------
     rows : RowSource
         The rows of the fit.
-    formulation : OneClassFormulation
+    problem : ProblemInMemory
         The model's problem.
-    solved : SolvedProblem
+    result : Result
         Its solution.
     rounding : float
         The distance from the boundary, in scores, that counts as on it.
@@ -83,15 +84,28 @@ def measure_share_outside(
     tuple of float
         The share, by weight where rows are in memory, and its bound; 0 for no bound.
     """
-    problem, result = solved.problem, solved.result
-    own = result.gradient - problem.ridge * result.a + problem.penalty.slopes[0]
-    unit = formulation.unit(rows.mass)
-    is_outside = unit * (own - result.multiplier) < -rounding
+    dual, formulation = problem.dual, cast(OneClassFormulation, problem.formulation)
+    own = result.gradient - dual.ridge * result.a + dual.penalty.slopes[0]
+    is_outside = problem.unit * (own - result.multiplier) < -rounding
     bound = formulation.min_support(rows.mass)
     if not rows.is_in_memory:  # only support vectors are here, and they are normal
         return float(is_outside.sum() / rows.n_counting), float(bound)
     masses = formulation.masses(cast(MemorySource, rows).numbers)
     return float(masses[is_outside].sum() / rows.mass), float(bound)
+
+
+def problem_on_path(stream: ConvexStream) -> tuple[ProblemInMemory, Result]:
+    """Return the problem of the rows on the path of a stream, and its present solution."""
+    dual, result = stream.solution()
+    problem = ProblemInMemory(
+        X=stream.rows.rows(stream.on_path),
+        numbers=stream.rows.numbers(stream.on_path),
+        dual=dual,
+        formulation=stream.formulation,
+        mass=stream.mass,
+        shift=stream.shift,
+    )
+    return problem, result
 
 
 def warn_of_rows_outside(model: Any) -> None:
@@ -170,37 +184,6 @@ def predict_left_out(model: Any, X: Any) -> NDArray[np.intp]:
     return labels
 
 
-class FitPredict(OutlierMixin):
-    """An outlier detector that judges the rows of a fit as it judges new rows."""
-
-    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.intp]:
-        """Fit to rows, and say which of them are outside.
-
-        This is what ``fit(X).predict(X)`` gives, as in scikit-learn, unless that is misleading:
-        a model may know its training rows by heart, or reject many of them, above all where rows
-        have thousands of columns. If the share of rows outside differs from ``target_fpr`` by
-        more than chance explains, each row is scored as if it had been left out.
-
-        Parameters
-        ----------
-        X, y
-            As in :meth:`fit`.
-        **kwargs
-            What else :meth:`fit` takes.
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-            +1 inside, -1 outside.
-        """
-        labels = super().fit_predict(X, y, **kwargs)
-        if self.target_fpr is None or not isinstance(labels, np.ndarray):
-            return labels
-        n, outside = len(labels), int(np.count_nonzero(labels < 0))
-        few, many = binom.ppf([_CHANCE_LEVEL, 1.0 - _CHANCE_LEVEL], n, self.target_fpr)
-        return labels if few <= outside <= many else predict_left_out(self, X)
-
-
 def _find_left_out_decisions(model: Any) -> FloatArray | None:
     """Return decisions about rows that were left out, without the order of these.
 
@@ -229,12 +212,8 @@ CALIBRATION = {
 }
 
 
-class OneClassEstimator(FitPredict, KernelEstimator):
-    """A model of one class: it says how rows are fitted (``_fit_rows``) and what they give.
-
-    ``_fit_rows(rows, callback)`` ends in ``_settle``, and
-    ``_solution(X, numbers, problem, result, shift, unit)`` describes the result.
-    """
+class OneClassEstimator(OutlierMixin, KernelEstimator, ABC):
+    """A model of one class: a subclass says how it is trained, and describes its solution."""
 
     task = ONE_CLASS
     has_own_threshold: ClassVar[bool] = True  # where no rate of false alarms is given
@@ -277,8 +256,42 @@ class OneClassEstimator(FitPredict, KernelEstimator):
         self : estimator
         """
         with self._source(X, sample_weight, anomalies=anomalies) as rows:
-            self._fit_source(rows, callback)
+            self._check_calibration(rows)
+            if not self._is_split_before_training(rows):
+                self._train(rows, callback)
+                if not self._is_split_after_training(rows):
+                    self._calibrate_or_reset()
+                    return self
+            self._train_on_part(rows, callback)
+            self._calibrate_or_reset()
         return self
+
+    def fit_predict(self, X: MatrixLike, y: object = None, **kwargs: Any) -> np.ndarray:
+        """Fit to rows, and say which of them are outside.
+
+        This is what ``fit(X).predict(X)`` gives, as in scikit-learn, unless that is misleading:
+        a model may know its training rows by heart, or reject many of them, above all where rows
+        have thousands of columns. If the share of rows outside differs from ``target_fpr`` by
+        more than chance explains, each row is scored as if it had been left out.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`fit`.
+        **kwargs
+            What else :meth:`fit` takes.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+            +1 inside, -1 outside.
+        """
+        labels = super().fit_predict(X, y, **kwargs)
+        if self.target_fpr is None or not isinstance(labels, np.ndarray):
+            return labels
+        n, outside = len(labels), int(np.count_nonzero(labels < 0))
+        few, many = binom.ppf([_CHANCE_LEVEL, 1.0 - _CHANCE_LEVEL], n, self.target_fpr)
+        return labels if few <= outside <= many else predict_left_out(self, X)
 
     # -- updates ---------------------------------------------------------------------------------
 
@@ -507,13 +520,6 @@ class OneClassEstimator(FitPredict, KernelEstimator):
 
     # -- how it is done --------------------------------------------------------------------------
 
-    def _describe_solution(self) -> Solution:
-        stream = cast(ConvexStream, self._stream)
-        problem, result = stream.solution()
-        rows, numbers = stream.rows.rows(stream.on_path), stream.rows.numbers(stream.on_path)
-        unit = stream.formulation.unit(stream.mass)
-        return self._solution(rows, numbers, problem, result, stream.shift, unit)
-
     def _read_new_rows(
         self,
         X: MatrixLike,
@@ -544,31 +550,49 @@ class OneClassEstimator(FitPredict, KernelEstimator):
             self._get_conformal()
         return ["conformal"]
 
-    def _fit_source(self, rows: RowSource, callback: Callback | None) -> None:
-        """Fit to the rows of a ``RowSource``, some of which may be held out to calibrate."""
-        rate, calibration, n = self.target_fpr, self.calibration, rows.shape[0]
-        if rate is not None and calibration == "leave-one-out":
-            if rows.is_matrix:
-                raise ValueError(
-                    "calibration='leave-one-out' needs rows, and kernel='precomputed' has none; "
-                    "pass calibration='split', or rows and a kernel or a callable."
-                )
-            self._refuse_graph("target_fpr")
+    @abstractmethod
+    def _train(self, rows: RowSource, callback: Callback | None) -> None:
+        """State the problem of the rows of a source, solve it, and keep the solution."""
+
+    @abstractmethod
+    def _describe_solution(self) -> Solution:
+        """Return the ``Solution`` where the stream stands."""
+
+    # -- calibration -----------------------------------------------------------------------------
+
+    def _check_calibration(self, rows: RowSource) -> None:
+        """Refuse rows that leave-one-out calibration can't use."""
+        if self.target_fpr is None or self.calibration != "leave-one-out":
+            return
+        if rows.is_matrix:
+            raise ValueError(
+                "calibration='leave-one-out' needs rows, and kernel='precomputed' has none; "
+                "pass calibration='split', or rows and a kernel or a callable."
+            )
+        self._refuse_graph("target_fpr")
+
+    def _is_split_before_training(self, rows: RowSource) -> bool:
+        """Return whether calibration holds rows out, as far as that is known before training."""
         must_split = self._learns_kernel or not rows.is_updatable
-        if rate is None or not is_split(calibration, must_split, n):
-            self._fit_rows(rows, callback)
-            if rate is None:
-                return
-            if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
-                self._calibrate_or_reset()
-                return
-        drawn = draw_held_out(n, rate, self._seed(), rows.anomalies)
+        n = rows.shape[0]
+        return self.target_fpr is not None and is_split(self.calibration, must_split, n)
+
+    def _is_split_after_training(self, rows: RowSource) -> bool:
+        """Return whether rows have to be held out after all, because the model uses so many."""
+        if self.target_fpr is None:
+            return False
+        must_split = self._learns_kernel or not rows.is_updatable
+        return is_split(self.calibration, must_split, rows.shape[0], int(self.n_support_.sum()))
+
+    def _train_on_part(self, rows: RowSource, callback: Callback | None) -> None:
+        """Train on some of the rows. The others calibrate."""
+        assert self.target_fpr is not None
+        drawn = draw_held_out(rows.shape[0], self.target_fpr, self._seed(), rows.anomalies)
         rest, held = rows.split(drawn)
-        self._fit_rows(rest, callback)
-        if held is not None:
+        self._train(rest, callback)
+        if held is not None:  # else the stream holds them
             score = self.function_(held[0], n_jobs=self.n_jobs, **held[1])
             self._calibrate(self._solution_now.comparable(score), rows=np.flatnonzero(drawn))
-        self._calibrate_or_reset()
 
     def _refuse_graph(self, what: str) -> None:
         if self._learns_kernel:
@@ -579,45 +603,38 @@ class OneClassEstimator(FitPredict, KernelEstimator):
             )
 
     def _calibrate_or_reset(self) -> None:
-        """Calibrate the model; refused or interrupted, it is not fitted."""
+        """Calibrate a model with ``target_fpr``; refused or interrupted, it is not fitted."""
+        if self.target_fpr is None:
+            return
         with self._discard_on_error(interrupted=True):
             self._get_conformal()
 
-    def _store_result(
-        self,
-        rows: RowSource,
-        formulation: OneClassFormulation,
-        solved: SolvedProblem,
-        shift: FloatArray | None,
-        tol: float,
+    def _keep(
+        self, rows: RowSource, problem: ProblemInMemory, result: Result, solution: OneClassSolution
     ) -> None:
-        """Store the solution, and the rows if that is possible; warn where it is rough."""
-        held_out, problem = rows.held_out, solved.problem
-        result, unit = solved.result, formulation.unit(rows.mass)
-        solution = self._solution(solved.X, solved.numbers, problem, result, shift, unit)
+        """Keep the solution of a fit, and its rows where these can be updated."""
         stream = None
         if rows.is_updatable:
             in_memory = cast(MemorySource, rows)
-            held = RowStore(in_memory.everything, **in_memory.marks)
-            kernel = solution.function.kernel
-            start = in_memory.scatter(result.a), result.multiplier
-            so_far = {"n_steps": solution.n_iter, "history": solution.history}
-            stream = ConvexStream(formulation, kernel, held, start, shift=shift, **so_far)
+            stream = ConvexStream(
+                problem.formulation,
+                solution.function.kernel,
+                RowStore(in_memory.everything, **in_memory.marks),
+                (in_memory.scatter(result.a), result.multiplier),
+                shift=problem.shift,
+                n_steps=solution.n_iter,
+                history=solution.history,
+            )
         self._attach_stream(stream)
         self._store_solution(solution)
         if solution.rate is None and not solution.is_point:  # which the fit warns of
-            share = measure_share_outside(rows, formulation, solved, solution.function.rounding)
+            share = measure_share_outside(rows, problem, result, solution.function.rounding)
             self._fitted_values.store(SHARE_OUTSIDE, self._version, share)
         if rows.backend is not None:
             self._backend = rows.backend
-        if held_out is not None:
+        if rows.held_out is not None:
             normal = slice(None) if rows.anomalies is None else ~rows.anomalies
-            self._held_out_share = float(held_out.mask[normal].mean())
-        self._warn_about_result(result, tol, solution)
-
-    def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
-        """Warn about the solution."""
-        self._report_status(result, tol, solution.duality_gap)
+            self._held_out_share = float(rows.held_out.mask[normal].mean())
 
     def _get_conformal(self) -> Conformal:
         """Return the model's ``Conformal``. What it takes is computed now, if need be."""

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils._param_validation import Interval
 
-from .._typing import FloatArray, IntArray, RowMatrix, SeedLike
+from .._typing import FloatArray, SeedLike
 from .._util.threads import resolve_n_jobs
 from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
 from ..base.solution import (
@@ -19,14 +19,13 @@ from ..base.solution import (
     make_function,
     score_limits,
 )
+from ..base.stream import ConvexStream
 from ..kernels import KernelLike
-from ..problem import DualProblem
-from ..rows.memory import BoundProblemInMemory
-from ..rows.source import BoundProblem, RowSource
-from ..rows.spec import SolvedProblem
+from ..rows.problem import ProblemInMemory
+from ..rows.source import RowSource
 from ..solvers import Result, Status
 from ..solvers.run import Callback
-from .base import CALIBRATION, OneClassEstimator
+from .base import CALIBRATION, OneClassEstimator, problem_on_path
 from .problem import ANOMALY_COST, OneClass
 
 # The share of the scores' range from which a tolerance is refined.
@@ -201,36 +200,36 @@ class OneClassSVM(OneClassEstimator):
 
     # -- how it is done --------------------------------------------------------------------------
 
-    def _fit_rows(self, rows: RowSource, callback: Callback | None) -> None:
+    def _train(self, rows: RowSource, callback: Callback | None) -> None:
         kernel, formulation = self._set_kernel(rows), self._formulation(rows.mass)
         assert kernel is not None
-        stated = rows.build_problem(kernel, formulation, resolve_n_jobs(self.n_jobs))
+        problem = rows.build_problem(kernel, formulation, resolve_n_jobs(self.n_jobs))
         tol = self.tol / max(1.0, formulation.unit(rows.mass))
-        solved = self._solve_refined(stated, tol, 0.1 * self.tol, callback)
-        self._store_result(rows, formulation, solved, stated.shift, tol)
+        solved, result = problem.solve(self._settings(tol, 0.1 * self.tol, callback))
+        if solved.all_rows is None:  # scores of all rows are known
+            result = self._refine(solved, result, tol, callback)
+        solution = self._solution(solved, result)
+        self._keep(rows, solved, result, solution)
+        self._report_status(result, tol, solution.duality_gap)
 
-    def _solve_refined(
-        self, stated: BoundProblem, tol: float, rtol: float, callback: Callback | None
-    ) -> SolvedProblem:
-        """Solve the problem, and further where ``tol`` is a large part of the scores' range.
+    def _refine(
+        self, problem: ProblemInMemory, result: Result, tol: float, callback: Callback | None
+    ) -> Result:
+        """Solve the problem further where ``tol`` is a large part of the scores' range.
 
         Under a very wide kernel all scores are nearly the same, and what ``tol`` allows could
         reorder them. Without convergence, as when rounding is in the way, the result stays.
         """
-        solved = stated.solve(self._settings(tol, rtol, callback))
-        result, tol = solved.result, max(tol, rtol * abs(solved.result.multiplier))
-        if solved.all_rows is not None:  # scores of other rows are not known
-            return solved
+        tol = max(tol, 0.1 * self.tol * abs(result.multiplier))
         spread = float(result.gradient.max() - result.gradient.min())
         if tol <= _MAX_TOL_SHARE_OF_RANGE * spread or not result.converged or self.max_iter >= 0:
-            return solved
+            return result
         finer = max(self.tol * spread, _ROUNDING * float(np.abs(result.gradient).max()), 1e-300)
         if finer >= tol:
-            return solved
-        in_memory = cast(BoundProblemInMemory, stated)
-        found = in_memory.solve(self._settings(finer, 0.0, callback), start=result)
-        is_better = found.result.converged or found.result.status is Status.INTERRUPTED
-        return found if is_better else solved
+            return result
+        _, refined = problem.solve(self._settings(finer, 0.0, callback), start=result)
+        is_better = refined.converged or refined.status is Status.INTERRUPTED
+        return refined if is_better else result
 
     def _formulation(self, mass: float) -> OneClass:
         nu = float(self.nu)
@@ -241,20 +240,21 @@ class OneClassSVM(OneClassEstimator):
             )
         return OneClass(nu, float(self.C_anomaly))
 
-    def _solution(
-        self,
-        X: RowMatrix,
-        numbers: IntArray,
-        problem: DualProblem,
-        result: Result,
-        shift: FloatArray | None,
-        unit: float,
-    ) -> OneClassSolution:
+    def _describe_solution(self) -> OneClassSolution:
+        return self._solution(*problem_on_path(cast(ConvexStream, self._stream)))
+
+    def _solution(self, problem: ProblemInMemory, result: Result) -> OneClassSolution:
         """From duals that sum to one back to LIBSVM's."""
-        coef, kernel, gram = unit * result.a, self._make_kernel(), problem.gram
-        offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_diagonal(gram)
+        unit, dual, kernel = problem.unit, problem.dual, self._make_kernel()
+        coef, offset = unit * result.a, unit * result.multiplier
+        size = float(np.abs(coef).sum()) * largest_diagonal(dual.gram)
         function, _, support = make_function(
-            kernel, gram, X, coef, numbers, **score_limits(kernel, size, offset, coef)
+            kernel,
+            dual.gram,
+            problem.X,
+            coef,
+            problem.numbers,
+            **score_limits(kernel, size, offset, coef),
         )
         return OneClassSolution(
             function=function,
@@ -262,7 +262,7 @@ class OneClassSVM(OneClassEstimator):
                 support, [len(support)], result.n_iter, result.history, result.converged
             ),
             objective=unit**2 * result.objective,
-            duality_gap=unit**2 * problem.supported_gap(result),
+            duality_gap=unit**2 * dual.supported_gap(result),
             intercept=-offset,
             scale=float(function.coef.sum()),
             size=size,

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._typing import FloatArray, IntArray, RowMatrix, SeedLike
+from .._typing import SeedLike
 from .._util.messages import Message, ref
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
@@ -20,14 +20,14 @@ from ..base.solution import (
     make_function,
     score_limits,
 )
-from ..kernels import Deformed, KernelLike
+from ..base.stream import ConvexStream
+from ..kernels import Deformed, Kernel, KernelLike
 from ..kernels.operators import GramOperator
-from ..problem import DualProblem
-from ..rows.memory import BoundProblemInMemory
+from ..rows.problem import ModelProblem, ProblemInMemory
 from ..rows.source import RowSource
 from ..solvers import REFERENCE_SOLVERS, Result, check_solver_options
 from ..solvers.run import Callback, check_gap
-from .base import CALIBRATION, OneClassEstimator
+from .base import CALIBRATION, OneClassEstimator, problem_on_path
 from .problem import LinearSlackBall, SquaredSlackBall
 
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
@@ -261,44 +261,32 @@ class SVDD(OneClassEstimator):
 
     # -- how it is done --------------------------------------------------------------------------
 
-    def _warn_about_result(self, result: Result, tol: float, solution: OneClassSolution) -> None:
-        if result.converged and solution.is_point:
-            warn(
-                f"the radius is 0, because {ref('C', self.C)} is so small that slack costs less "
-                "than a larger radius. Every row counts as outside, but scores still rank rows; "
-                "raise C.",
-                ConvergenceWarning,
-            )
-        super()._warn_about_result(result, tol, solution)
-
-    def _fit_rows(self, rows: RowSource, callback: Callback | None) -> None:
+    def _train(self, rows: RowSource, callback: Callback | None) -> None:
         check_solver_options(self.solver, self.solver_options)
         kernel = self._set_kernel(rows)
         assert kernel is not None
-        if isinstance(kernel, Deformed) and kernel.is_low_rank:
-            raise ValueError(
-                f"a manifold kernel with {len(kernel.factor)} landmarks vanishes far from the "
-                "rows, so SVDD would accept rows there; raise n_landmarks to the number of rows, "
-                "pass kernel=Manifold().with_rows(some of the rows), or use OneClassSVM."
-            )
+        _refuse_low_rank(kernel)
         formulation = self._formulation(rows.n_counting, rows.mass)
-        stated = rows.build_problem(kernel, formulation, resolve_n_jobs(self.n_jobs))
-        tol = self._tolerance(*stated.sample())
+        problem = rows.build_problem(kernel, formulation, resolve_n_jobs(self.n_jobs))
+        tol = self._tolerance(*problem.sample())
         if self.solver in REFERENCE_SOLVERS:
-            if rows.anomaly is not None and self.solver != "qp":
-                raise ValueError(
-                    f"solver={self.solver!r} doesn't take confirmed anomalies; pass "
-                    "solver='decomposition' or 'qp'."
-                )
-            # Their own rule doesn't say how far the optimum is: the gap does.
-            in_memory = cast(BoundProblemInMemory, stated)
-            problem = in_memory.problem
-            result, tol = self._solve_by_reference(problem, callback), tol / _SHARE_OF_VARIANCE
-            gap = problem.supported_gap(result)
-            solved = in_memory.with_result(check_gap(result, gap, tol))
+            tol /= _SHARE_OF_VARIANCE
+            solved, result = self._solve_by_reference(rows, problem, tol, callback)
         else:
-            solved = stated.solve(self._settings(tol, 0.0, callback))
-        self._store_result(rows, formulation, solved, stated.shift, tol)
+            solved, result = problem.solve(self._settings(tol, 0.0, callback))
+        solution = self._solution(solved, result)
+        self._keep(rows, solved, result, solution)
+        if result.converged and solution.is_point:
+            self._warn_of_point()
+        self._report_status(result, tol, solution.duality_gap)
+
+    def _warn_of_point(self) -> None:
+        warn(
+            f"the radius is 0, because {ref('C', self.C)} is so small that slack costs less "
+            "than a larger radius. Every row counts as outside, but scores still rank rows; "
+            "raise C.",
+            ConvergenceWarning,
+        )
 
     def _tolerance(self, sample: GramOperator, ridge: float) -> float:
         # In units of the gradient, from the total variance in feature space, which unlike
@@ -332,7 +320,15 @@ class SVDD(OneClassEstimator):
     def _anomaly_cost(self) -> float | None:
         return None if self.C_anomaly is None else float(self.C_anomaly)
 
-    def _solve_by_reference(self, problem: DualProblem, callback: Callback | None) -> Result:
+    def _solve_by_reference(
+        self, rows: RowSource, problem: ModelProblem, tol: float, callback: Callback | None
+    ) -> tuple[ProblemInMemory, Result]:
+        """Solve by a reference solver; converged: the gap is at most ``tol``."""
+        if rows.anomaly is not None and self.solver != "qp":
+            raise ValueError(
+                f"solver={self.solver!r} doesn't take confirmed anomalies; pass "
+                "solver='decomposition' or 'qp'."
+            )
         if self.slack == "linear" and self.solver != "qp":
             raise ValueError(
                 f"solver={self.solver!r} is for slack='squared'; with slack='linear' pass "
@@ -341,25 +337,24 @@ class SVDD(OneClassEstimator):
         limits: dict[str, Any] = {} if self.max_iter < 0 else {"max_iter": self.max_iter}
         if self.solver != "qp":
             limits["callback"] = self._reporter(callback)
+        in_memory = cast(ProblemInMemory, problem)
         reference = REFERENCE_SOLVERS[self.solver]
-        result = reference.run(problem, self.tol, self.solver_options, **limits)
+        result = reference.run(in_memory.dual, self.tol, self.solver_options, **limits)
         # The penalised problem's vector only nearly sums to one; a ball needs it exactly.
-        return getattr(result, "feasible", result)
+        result = getattr(result, "feasible", result)
+        # Their own rule doesn't say how far the optimum is: the gap does.
+        return in_memory, check_gap(result, in_memory.dual.supported_gap(result), tol)
 
-    def _solution(
-        self,
-        X: RowMatrix,
-        numbers: IntArray,
-        problem: DualProblem,
-        result: Result,
-        shift: FloatArray | None,
-        unit: float,
-    ) -> OneClassSolution:
+    def _describe_solution(self) -> OneClassSolution:
+        return self._solution(*problem_on_path(cast(ConvexStream, self._stream)))
+
+    def _solution(self, problem: ProblemInMemory, result: Result) -> OneClassSolution:
         """R^2 = a'Ka - multiplier (a row on the sphere tells)."""
-        a, gram, kernel = result.a, problem.gram, self._make_kernel()
-        smooth = result.gradient - problem.ridge * a  # 2 K a
+        dual, shift, a = problem.dual, problem.shift, result.a
+        gram, kernel = dual.gram, self._make_kernel()
+        smooth = result.gradient - dual.ridge * a  # 2 K a
         center_norm = 0.5 * float(a @ smooth)
-        if _MIN_SHARE_OF_NORM * float(a @ (problem.ridge * a)) > center_norm:
+        if _MIN_SHARE_OF_NORM * float(a @ (dual.ridge * a)) > center_norm:
             # Rows so close together, or C so small, that the difference has no digits left.
             center_norm = gram.quadratic(np.flatnonzero(a), a[a != 0])
         radius_squared = center_norm - result.multiplier
@@ -375,9 +370,9 @@ class SVDD(OneClassEstimator):
         function, _, support = make_function(
             kernel,
             gram,
-            X,
+            problem.X,
             2.0 * a,
-            numbers,
+            problem.numbers,
             bias=bias,
             self_weight=self_weight,
             shift=shift,
@@ -395,7 +390,7 @@ class SVDD(OneClassEstimator):
                 support, [len(support)], result.n_iter, result.history, result.converged
             ),
             objective=result.objective,
-            duality_gap=problem.supported_gap(result),
+            duality_gap=dual.supported_gap(result),
             intercept=intercept,
             size=size,
             rate=self.target_fpr,
@@ -409,3 +404,13 @@ def _constant_diagonal(gram: GramOperator) -> float | None:
     diagonal = gram.diagonal()
     alike = np.ptp(diagonal) <= 1e-9 * max(1.0, np.abs(diagonal).max())
     return float(diagonal.mean()) if alike else None
+
+
+def _refuse_low_rank(kernel: Kernel) -> None:
+    """Refuse a kernel that vanishes far from the rows, where SVDD would accept rows."""
+    if isinstance(kernel, Deformed) and kernel.is_low_rank:
+        raise ValueError(
+            f"a manifold kernel with {len(kernel.factor)} landmarks vanishes far from the "
+            "rows, so SVDD would accept rows there; raise n_landmarks to the number of rows, "
+            "pass kernel=Manifold().with_rows(some of the rows), or use OneClassSVM."
+        )

@@ -21,7 +21,9 @@ from ..base.kernel_estimator import COMMON, KernelEstimator, VersionedCache
 from ..base.locking import fitting
 from ..base.solution import describe_run
 from ..kernels import Isolation, Kernel, KernelLike, make_kernel
+from ..rows.memory import MemorySource
 from ..rows.row_store import RowStore
+from ..rows.source import RowSource
 from ..rows.validation import fit_rows
 from ..solvers import Status
 from ..solvers.run import Callback
@@ -233,23 +235,7 @@ class SVDDEnsemble(OneClassEstimator):
         self : estimator
         """
         _refuse_anomalies(anomalies)
-        rows = fit_rows(self, X, sample_weight)
-        by_neighbors = self.gamma == "neighbors"
-        if by_neighbors:
-            self.shape_fit_, self.gamma_ = rows.everything.shape, 0.0
-        else:
-            self._set_kernel(rows)
-        weight = rows.scatter(rows.weights)
-        found = self._fit_bags(rows.everything, weight, self._seed(), callback)
-        if by_neighbors:
-            widths = [bag.entry["gamma"] for bag in found.function.bags]
-            self.gamma_ = float(np.median(widths))
-        stream = None
-        if self.kernel != "precomputed":
-            stream = BagStream(RowStore(rows.everything, weight=weight))
-        self._attach_stream(stream)
-        self._store_solution(found)
-        self._report_bags(found)
+        self._train(fit_rows(self, X, sample_weight), callback)
         self._calibrate_or_reset()
         return self
 
@@ -289,6 +275,23 @@ class SVDDEnsemble(OneClassEstimator):
     offset_ = property(lambda self: self._threshold)
 
     # -- how it is done --------------------------------------------------------------------------
+
+    def _train(self, rows: RowSource, callback: Callback | None) -> None:
+        in_memory = cast(MemorySource, rows)
+        X, weight = in_memory.everything, in_memory.scatter(in_memory.weights)
+        by_neighbors = self.gamma == "neighbors"
+        if by_neighbors:
+            self.shape_fit_, self.gamma_ = X.shape, 0.0
+        else:
+            self._set_kernel(rows)
+        found = self._fit_bags(X, weight, self._seed(), callback)
+        if by_neighbors:
+            widths = [bag.entry["gamma"] for bag in found.function.bags]
+            self.gamma_ = float(np.median(widths))
+        is_matrix = self.kernel == "precomputed"
+        self._attach_stream(None if is_matrix else BagStream(RowStore(X, weight=weight)))
+        self._store_solution(found)
+        self._report_bags(found)
 
     def _describe_solution(self) -> BagsSolution:
         """Return the bags of the rows that are there; those that hold the same rows stay."""

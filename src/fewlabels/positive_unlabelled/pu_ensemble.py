@@ -211,6 +211,7 @@ class PUEnsemble(base.PUEstimator):
     """
 
     task = POSITIVE_UNLABELLED
+    _is_updatable = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{name: COMMON[name] for name in _COMMON_PARAMETERS},
         "prior": [StrOptions({"estimate"}), Real],

@@ -14,10 +14,10 @@ import numpy as np
 from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..base.solution import Function
 from ..kernels import Kernel, centered
+from ..rows.problem import ProblemSpec, ShardedProblem
 from ..rows.row_store import RowStore
 from ..rows.shards import Shard, choose_rows, get_weights
 from ..rows.source import ShardedSource
-from ..rows.spec import ProblemSpec, solve_sharded
 from ..solvers.engine.messages import Histogram
 from ..solvers.engine.rows import Rows as EngineRows
 from .data import PUData, PUSettings, PUSolution
@@ -205,17 +205,16 @@ class ShardedPURows:
         """Train as ``PURows`` does; the rows are ``SupportRows``, which can't be updated."""
         lam = settings.lam
         formulation = DoubleHingeOverAll(settings.prior, lam, weight_positive=self.weight_positive)
-        solved = solve_sharded(
-            self.source, self.spec.with_formulation(formulation), settings.engine
-        )
-        data, X = self._make_data(solved.numbers)
-        found = solution_over_all(solved.problem, solved.result, data, lam)
-        assert solved.all_rows is not None
+        spec = self.spec.with_formulation(formulation)
+        problem, result = ShardedProblem(self.source, spec).solve(settings.engine)
+        data, X = self._make_data(problem.numbers)
+        found = solution_over_all(problem.dual, result, data, lam)
+        assert problem.all_rows is not None
         rows = SupportRows(
-            all_rows=solved.all_rows,
+            all_rows=problem.all_rows,
             data=data,
             X=X,
-            numbers=solved.numbers,
+            numbers=problem.numbers,
             shift=self.spec.shift,
         )
         return found, rows, None

@@ -14,20 +14,10 @@ from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator
 from ..kernels.rows import find_shift
 from ..kernels.width import resolve_gamma
-from ..problem import DualProblem
 from ..problem.formulation import Formulation
-from ..solvers import Result, Settings, solve_decomposition
 from ..solvers.decomposition import make_training_gram
-from .source import (
-    BoundProblem,
-    FunctionRows,
-    HeldOut,
-    MakeGram,
-    RowSource,
-    check_width,
-    choose_evenly,
-)
-from .spec import SolvedProblem
+from .problem import ProblemInMemory
+from .source import FunctionRows, HeldOut, MakeGram, RowSource, check_width
 
 NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
 
@@ -86,14 +76,21 @@ class MemorySource(RowSource):
 
     def build_problem(
         self, kernel: Kernel, formulation: Formulation, n_jobs: int
-    ) -> BoundProblemInMemory:
+    ) -> ProblemInMemory:
         shift = self.shift(kernel) if formulation.moves_with_rows else None
         min_support = formulation.min_support(self.mass)
         gram = make_training_gram(kernel, centered(self.X, shift), n_jobs, min_support=min_support)
         numbers = self.numbers
         if formulation.needs_diagonal:
             numbers = numbers | {"diagonal": gram.diagonal()}
-        return BoundProblemInMemory(self, formulation.problem(gram, numbers, self.mass), shift)
+        return ProblemInMemory(
+            X=self.X,
+            numbers=self.indices,
+            dual=formulation.problem(gram, numbers, self.mass),
+            formulation=formulation,
+            mass=self.mass,
+            shift=shift,
+        )
 
     def shift(self, kernel: Kernel) -> FloatArray | None:
         return find_shift(kernel, self.X)
@@ -163,24 +160,3 @@ class MemorySource(RowSource):
             raise ValueError(NOTHING_LEFT)
         weight = None if self.weight is None else self.weight[chosen]
         return replace(self, weight=weight, kept=self.indices[chosen])
-
-
-@dataclass(frozen=True, eq=False)
-class BoundProblemInMemory(BoundProblem):
-    """The problem of a model over rows in memory."""
-
-    source: MemorySource
-    problem: DualProblem
-    shift: FloatArray | None
-
-    def sample(self) -> tuple[GramOperator, float]:
-        gram = self.problem.gram
-        return gram.take(choose_evenly(gram.n)), float(np.mean(self.problem.ridge))
-
-    def solve(self, settings: Settings, start: Result | None = None) -> SolvedProblem:
-        """See ``BoundProblem``; ``start`` may be an earlier ``Result``."""
-        return self.with_result(solve_decomposition(self.problem, start, settings))
-
-    def with_result(self, result: Result) -> SolvedProblem:
-        """Return a result as what is solved."""
-        return SolvedProblem(self.source.X, self.source.indices, self.problem, result)

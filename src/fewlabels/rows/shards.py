@@ -19,7 +19,7 @@ from ..kernels.operators import GramOperator, PieceGram
 from ..kernels.rows import canonical, squared_norms
 
 if TYPE_CHECKING:
-    from .spec import ProblemSpec
+    from .problem import ProblemSpec
 
 
 class Shard(ABC):

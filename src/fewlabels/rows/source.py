@@ -24,13 +24,12 @@ from ..kernels.operators.row_map import find_median_row
 from ..kernels.rows import squared_norms
 from ..kernels.width import gamma_of_moments
 from ..problem.formulation import Formulation
-from ..solvers import Settings
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows
 from ..solvers.run import Callback, HistoryEntry
 from .device import ArrayBackend
+from .problem import ModelProblem, ProblemSpec, ShardedProblem
 from .shards import Moments, Shard, TakeRows, check_finite, choose_rows, get_weights, stack_rows
-from .spec import ProblemSpec, SolvedProblem, solve_sharded
 
 Answer = TypeVar("Answer")
 # Makes the operator of a kernel over rows in memory.
@@ -39,8 +38,6 @@ MakeGram: TypeAlias = Callable[[Kernel, RowMatrix], GramOperator]
 FunctionRows: TypeAlias = tuple[RowMatrix, dict[str, AnyArray]]
 
 _EPSILON = float(np.finfo(float).eps)
-# Rows, evenly chosen, that the spread of all is estimated from.
-_N_ROWS_FOR_SPREAD = 256
 # Rows at random that distances and medians are estimated from.
 _N_ROWS_FOR_DISTANCES = 500
 
@@ -50,20 +47,6 @@ class HeldOut(NamedTuple):
 
     mask: BoolArray
     weight: FloatArray
-
-
-class BoundProblem(ABC):
-    """The problem of a model over the rows of a source; ``shift`` is taken from them."""
-
-    shift: FloatArray | None
-
-    @abstractmethod
-    def sample(self) -> tuple[GramOperator, float]:
-        """Return the operator of a few of the rows, and the mean of all ridges."""
-
-    @abstractmethod
-    def solve(self, settings: Settings) -> SolvedProblem:
-        """Solve the problem with some ``Settings``."""
 
 
 class RowSource(ABC):
@@ -115,7 +98,7 @@ class RowSource(ABC):
         """Refuse rows that a kernel has no digits for; its ``width`` only if asked."""
 
     @abstractmethod
-    def build_problem(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> BoundProblem:
+    def build_problem(self, kernel: Kernel, formulation: Formulation, n_jobs: int) -> ModelProblem:
         """Return the problem that a ``Formulation`` states over the rows that count."""
 
     @abstractmethod
@@ -238,8 +221,11 @@ class ShardedSource(RowSource):
 
     def build_problem(
         self, kernel: Kernel, formulation: Formulation, n_jobs: int
-    ) -> BoundProblemOverShards:
-        return BoundProblemOverShards(self, kernel, formulation)
+    ) -> ShardedProblem:
+        spec = ProblemSpec.for_source(
+            self, kernel, formulation, self.mass, moves=formulation.moves_with_rows
+        )
+        return ShardedProblem(self, spec)
 
     def shift(self, kernel: Kernel) -> FloatArray | None:
         return self.center() if kernel.is_linear else None
@@ -345,30 +331,6 @@ class ShardedSource(RowSource):
         return max(self.call_all(methodcaller("farthest", center)), default=0.0)
 
 
-class BoundProblemOverShards(BoundProblem):
-    """The problem of a model over rows in shards."""
-
-    def __init__(self, source: ShardedSource, kernel: Kernel, formulation: Formulation) -> None:
-        self.source, self.formulation = source, formulation
-        self.spec = ProblemSpec.for_source(
-            source,
-            kernel,
-            formulation,
-            source.mass,
-            moves=formulation.moves_with_rows,
-        )
-        self.shift = self.spec.shift
-
-    def sample(self) -> tuple[GramOperator, float]:
-        source = self.source
-        gram = self.spec.gram(source.take(choose_evenly(source.n)))
-        ridge = self.formulation.ridge({"weight": np.array([source.mass / source.n_counting])})
-        return gram, float(np.mean(ridge))
-
-    def solve(self, settings: Settings) -> SolvedProblem:
-        return solve_sharded(self.source, self.spec, settings)
-
-
 def check_width(kernel: MappedKernel, X: RowMatrix) -> None:
     """Refuse a kernel so narrow that no digit of its values is right for most distinct rows."""
     entries = X.ravel() if isinstance(X, np.ndarray) else X.data
@@ -390,8 +352,3 @@ def check_width(kernel: MappedKernel, X: RowMatrix) -> None:
 
 def _digits_left(kernel: MappedKernel, norm: float, X: RowMatrix) -> bool:
     return kernel.rounding(norm, X.shape[1])[0] * _EPSILON <= 1.0
-
-
-def choose_evenly(n: int) -> IntArray:
-    """Return numbers of a few of n rows, from the first to the last."""
-    return np.unique(np.linspace(0, n - 1, min(n, _N_ROWS_FOR_SPREAD)).astype(np.intp))

@@ -9,7 +9,7 @@ from fewlabels.problem import Penalty
 from fewlabels.rows.device import backend_of
 from fewlabels.rows.device.gram import ArrayGram
 from fewlabels.rows.device.penalty import ArrayPenalty, to_device
-from fewlabels.rows.spec import ProblemSpec
+from fewlabels.rows.problem import ProblemSpec
 from fewlabels.solvers.engine.messages import BlockUpdate
 from fewlabels.solvers.engine.partition import Partition
 

@@ -10,7 +10,7 @@ from ..._typing import FloatArray, RealArray, RowMatrix
 from ...kernels.operators.base import Columns
 from ...kernels.operators.linear import combine_rows
 from ...kernels.operators.rows import FarColumns, find_far_rows
-from ..spec import ProblemSpec
+from ..problem import ProblemSpec
 from .backend import ArrayBackend, DeviceArray
 from .values import add_products, columns_of, diagonal_values, linear_products, prepare_rows
 

@@ -12,9 +12,9 @@ from ...kernels.operators import GramOperator
 from ...kernels.operators.row_map import find_median_row
 from ...solvers.engine.partition import Partition
 from ...solvers.engine.rows import Rows
+from ..problem import ProblemSpec
 from ..shards import MemoryShard, Moments, Shard, check_finite
 from ..source import ShardedSource
-from ..spec import ProblemSpec
 from .backend import ArrayBackend, DeviceArray
 from .gram import ArrayGram
 from .penalty import ArrayPenalty, to_device

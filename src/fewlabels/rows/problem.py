@@ -1,9 +1,10 @@
-"""The problem of a model over rows that are not in memory, and its solution."""
+"""The problem of a model over the rows of a fit: stated where the rows are, and solved there."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..kernels.operators import GramOperator, LinearGram, RowMap, RowsGram
 from ..problem import DualProblem
 from ..problem.formulation import Formulation
 from ..problem.penalty import Penalty, check_costs
-from ..solvers import Result, Settings
+from ..solvers import Result, Settings, solve_decomposition
 from ..solvers.decomposition import max_rows_in_float64
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.engine import Engine
@@ -25,6 +26,9 @@ from .shards import Shard
 
 if TYPE_CHECKING:
     from .source import ShardedSource
+
+# Rows, evenly chosen, that the spread of all is estimated from.
+_N_ROWS_FOR_SPREAD = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,43 +120,115 @@ class ProblemSpec:
         return self.formulation.penalty_and_total(nothing, self.mass)[1]
 
 
-class SolvedProblem(NamedTuple):
-    """The solution of a model's problem, at rows ``X`` that users know by ``numbers``.
+class ModelProblem(ABC):
+    """The problem of a model over the rows of a source."""
 
-    Those are all rows that count. Or they are the support vectors alone, and ``all_rows`` the
-    engine's ``Rows``: then ``problem`` and the variables and gradient of ``result`` are of the
-    support vectors, and all else in ``result`` is of all rows.
+    @abstractmethod
+    def sample(self) -> tuple[GramOperator, float]:
+        """Return the operator of a few of the rows, and the mean of all ridges."""
+
+    @abstractmethod
+    def solve(self, settings: Settings) -> tuple[ProblemInMemory, Result]:
+        """Solve the problem; return it over the rows that its Result is about, and that."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProblemInMemory(ModelProblem):
+    """The problem of a model over rows in memory, with a variable for each.
+
+    Attributes
+    ----------
+    X : {ndarray, CSR array} of shape (n, d)
+        The rows, as they were given.
+    numbers : ndarray of shape (n,)
+        The indices by which users know them.
+    dual : DualProblem
+        The problem over these rows.
+    formulation : Formulation
+        What states it.
+    mass : float
+        The weight of all rows of the fit that count.
+    shift : ndarray of shape (d,) or None
+        What was taken from the rows first.
+    all_rows : Rows or None
+        Of a solution over shards, the engine's rows. The rows here are then the support vectors
+        alone, and so are the variables and the gradient of the Result; all else in it is of all
+        rows.
     """
 
     X: RowMatrix
     numbers: IntArray
-    problem: DualProblem
-    result: Result
+    dual: DualProblem
+    formulation: Formulation
+    mass: float
+    shift: FloatArray | None
     all_rows: Rows | None = None
 
+    @property
+    def unit(self) -> float:
+        """The factor from the model's variables to those of the formulation."""
+        return self.formulation.unit(self.mass)
 
-def solve_sharded(source: ShardedSource, spec: ProblemSpec, settings: Settings) -> SolvedProblem:
-    """Solve the problem of a ``ProblemSpec`` over the rows of a source: ``SolvedProblem``."""
-    rows = source.rows(spec)
-    DualProblem.check_kernel_values(rows.scale * rows.facts.largest)
-    rows.facts.extent.check(rows.total)
-    settings = replace(settings, share=source.share, callback=source.with_usage(settings.callback))
-    engine = Engine(rows, settings, Record(settings))
-    status = engine.run(cold=True)
-    rows.round_to_breakpoints()
-    working = rows.fetch()
-    ids = working.ids
-    result = make_result(
-        rows.totals(),
-        rows.duality_gap,
-        working.a,
-        working.g,
-        status,
-        engine.record.n_iter,
-        engine.record.history,
-    )
-    X = source.take(ids)
-    problem = DualProblem(
-        spec.gram(X), working.penalty, rows.total, scale=rows.scale, ridge=working.ridge
-    )
-    return SolvedProblem(X, source.numbers(ids), problem, result, rows)
+    def sample(self) -> tuple[GramOperator, float]:
+        gram = self.dual.gram
+        return gram.take(choose_evenly(gram.n)), float(np.mean(self.dual.ridge))
+
+    def solve(
+        self, settings: Settings, start: Result | None = None
+    ) -> tuple[ProblemInMemory, Result]:
+        """Solve the problem, perhaps from an earlier Result."""
+        return self, solve_decomposition(self.dual, start, settings)
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedProblem(ModelProblem):
+    """The problem of a model over the rows of a ``ShardedSource``, as a ``ProblemSpec`` says."""
+
+    source: ShardedSource
+    spec: ProblemSpec
+
+    def sample(self) -> tuple[GramOperator, float]:
+        source, spec = self.source, self.spec
+        gram = spec.gram(source.take(choose_evenly(source.n)))
+        ridge = spec.formulation.ridge({"weight": np.array([spec.mass / source.n_counting])})
+        return gram, float(np.mean(ridge))
+
+    def solve(self, settings: Settings) -> tuple[ProblemInMemory, Result]:
+        source, spec = self.source, self.spec
+        rows = source.rows(spec)
+        DualProblem.check_kernel_values(rows.scale * rows.facts.largest)
+        rows.facts.extent.check(rows.total)
+        callback = source.with_usage(settings.callback)
+        settings = replace(settings, share=source.share, callback=callback)
+        engine = Engine(rows, settings, Record(settings))
+        status = engine.run(cold=True)
+        rows.round_to_breakpoints()
+        working = rows.fetch()
+        result = make_result(
+            rows.totals(),
+            rows.duality_gap,
+            working.a,
+            working.g,
+            status,
+            engine.record.n_iter,
+            engine.record.history,
+        )
+        X = source.take(working.ids)
+        dual = DualProblem(
+            spec.gram(X), working.penalty, rows.total, scale=rows.scale, ridge=working.ridge
+        )
+        problem = ProblemInMemory(
+            X=X,
+            numbers=source.numbers(working.ids),
+            dual=dual,
+            formulation=spec.formulation,
+            mass=spec.mass,
+            shift=spec.shift,
+            all_rows=rows,
+        )
+        return problem, result
+
+
+def choose_evenly(n: int) -> IntArray:
+    """Return numbers of a few of n rows, from the first to the last."""
+    return np.unique(np.linspace(0, n - 1, min(n, _N_ROWS_FOR_SPREAD)).astype(np.intp))
