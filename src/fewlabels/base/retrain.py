@@ -1,23 +1,15 @@
 """A solution of rows that have changed, from a solution before: where a path would be long."""
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray, IntArray
+from .._typing import FloatArray, IntArray
 from .._util.deadline import Deadline
-from ..kernels import Kernel
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
-from ..problem.dual import find_missing_curvature
-from ..problem.formulation import Formulation
-from ..rows.row_store import BREAKDOWNS, AnomalyMarks, RowStore, SavedStream, measure_violation
 from ..solvers import Result, Status, solve_decomposition
-from ..solvers.path import PathFollower
-from ..solvers.run import HistoryEntry, certify
+from ..solvers.run import certify
 
 # Violations in units of the gradient. Newton steps often finish a rough solution to rounding.
 _ROUGH_VIOLATION = 1e-3
@@ -94,130 +86,6 @@ def solve_to_rounding(problem: DualProblem, deadline: Deadline, cache_size: floa
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return result
-
-
-class RetrainedStream(SavedStream):
-    """The part of a ``ConvexStream`` that does without its path."""
-
-    # What a ``ConvexStream`` sets.
-    stated: Formulation
-    formulation: Formulation
-    kernel: Kernel
-    shift: FloatArray | None
-    rows: RowStore
-    marks: AnomalyMarks
-    path: PathFollower | None
-    # Places of the rows on the path, and which row of the path each is: None before the first.
-    on_path: Any
-    of: Any
-    mass: Any
-    stale: bool
-    version: int
-    done: bool
-    cache_size: float
-    n_jobs: int
-    deadline: Deadline
-    _start: tuple[FloatArray, float]
-    _gradient: FloatArray
-    _steps_before: int
-    _history_before: list[HistoryEntry]
-
-    @abstractmethod
-    def _gram(self, places: IntArray) -> GramOperator:
-        """Return exact kernel values of the rows at some places."""
-
-    @abstractmethod
-    def _rows_for_path(self) -> BoolArray:
-        """Return the mask of the places whose rows belong on a path now."""
-
-    @abstractmethod
-    def _total_weight(self, places: IntArray) -> float:
-        """Return how much the rows at places weigh together."""
-
-    @abstractmethod
-    def _sync_membership(self) -> None:
-        """Note which rows have left the path."""
-
-    @abstractmethod
-    def _discard_path(self) -> None:
-        """Let another path begin where this one ended."""
-
-    @contextmanager
-    def explain_breakdowns(self) -> Iterator[None]:
-        """Refuse a kernel under which a path breaks down because it isn't an inner product."""
-        try:
-            yield
-        except BREAKDOWNS as error:
-            if self._has_curvature():
-                raise ValueError(
-                    "models without a row are lost to rounding, because kernel values are so "
-                    "large. Scale the columns, and check for outliers."
-                ) from error
-            raise ValueError(
-                "leave-one-out scores and updates need a positive semi-definite kernel, and this "
-                "one isn't. Use another kernel, or calibration='split' for calibrated thresholds."
-            ) from error
-
-    def _has_curvature(self) -> bool:
-        gram = self._gram(self.on_path)
-        return not np.isnan(find_missing_curvature(gram, np.zeros(gram.n)))
-
-    def _retrain(self) -> bool:
-        """Solve near the last solution, and return whether that gave an exact one."""
-        gradient, self._gradient = self._gradient, self._gradient[:0]
-        if self.path is not None:
-            self._sync_membership()
-            gradient = (self.path.h + self.path.multiplier)[self.of]
-            gradient /= self.formulation.unit(self.mass)
-        self._discard_path()
-        places, problem = self._current_problem()
-        known = self._start[0]
-        known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
-        start = known / self.formulation.unit(self.mass)
-        self.done = False
-        self.version += 1
-        result = solve_near_start(
-            problem,
-            start,
-            gradient if len(gradient) == len(places) else None,
-            lambda chosen: self._gram(places[chosen]),
-            self.deadline,
-            self.cache_size,
-        )
-        if result is None:
-            return False
-        self._start_from_result(places, problem, result)
-        self.done = True
-        return True
-
-    def _current_problem(self) -> tuple[IntArray, DualProblem]:
-        """Return the places of the rows that belong on a path, and the problem over them."""
-        self.marks.follow_current(self.on_path[:0])
-        places = np.flatnonzero(self._rows_for_path())
-        return places, self.stated.problem(self._gram(places), self.marks.at(places))
-
-    def _start_from_result(
-        self, places: IntArray, problem: DualProblem, result: Result, finished: bool = True
-    ) -> None:
-        """Store the Result over the rows at some places as the solution, and start of a path."""
-        self._gradient, self._last_violation = result.gradient, measure_violation(problem, result)
-        self.on_path, self.mass, self.stale = places, self._total_weight(places), False
-        self._start = (
-            self.rows.scatter(places, result.a) * self.formulation.unit(self.mass),
-            self.formulation.path_multiplier(result.multiplier, self.mass),
-        )
-        entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
-        self._history_before = [*self._history_before, {**entry, "finished": finished}]
-        self._steps_before += result.n_iter
-
-    def _violation_now(self) -> tuple[float, float]:
-        path = self.path
-        if path is None:
-            return self._last_violation
-        unit = self.formulation.unit(self.mass)
-        if not self.is_relative and path.resolution <= self.tol * unit:
-            return 0.0, 0.0
-        return path.violation() / unit, path.size_of_terms / unit
 
 
 class _ExactSolver:

@@ -1,29 +1,27 @@
 """Rows of a convex model that come and go, and the path of its exact solution."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
-from .._util.deadline import ENDLESS
+from .._util.deadline import ENDLESS, Deadline
 from ..kernels import Kernel, centered
 from ..kernels.operators import GramOperator, make_gram
 from ..kernels.operators.equal_rows import DuplicateRows, row_keys
 from ..problem import DualProblem, RowPenalties
+from ..problem.dual import find_missing_curvature
 from ..problem.formulation import Formulation, RowArrays
 from ..problem.penalty import group_sums
-from ..rows.row_store import (
-    BREAKDOWNS,
-    AnomalyMarks,
-    RowStore,
-    run_until_current,
-    weight_in_training,
-)
+from ..rows.row_store import BREAKDOWNS, AnomalyMarks, PlainState, RowStore, run_until_current
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
-from ..solvers.run import HistoryEntry
-from .retrain import RetrainedStream, solve_to_rounding
+from ..solvers.run import HistoryEntry, certify
+from .retrain import solve_near_start, solve_to_rounding
 from .solution import TrainingRows
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
@@ -36,7 +34,125 @@ _MAX_PATHS = 2
 _MAX_BOUNDARY_ROWS = 20_000
 
 
-class ConvexStream(RetrainedStream):
+class SavedStream(PlainState):
+    """The saved state of a ``ConvexStream``: its rows, and where its path continues."""
+
+    # Numbers of rows that follow from the others, and are not saved.
+    derived_values: tuple[str, ...] = ("diagonal", "key", "followed")
+    # What counts as lost to rounding, and the violation at the end of the last training.
+    tol: float = np.inf
+    is_relative = True
+    _last_violation = (0.0, 0.0)
+    # What a stream of a model has.
+    stated: Formulation
+    kernel: Kernel
+    shift: FloatArray | None
+    rows: RowStore
+    version: int
+    done: bool
+    on_path: IntArray | None
+    _start: tuple[FloatArray, float]
+
+    if TYPE_CHECKING:  # attributes of some streams, and properties of others
+
+        @property
+        def n_steps(self) -> int:
+            """Steps so far."""
+
+        @property
+        def history(self) -> list[HistoryEntry]:
+            """Entries of the solution and of all updates since."""
+
+    @abstractmethod
+    def solution(self) -> tuple[DualProblem, Result]:
+        """Return the problem of the rows on the path, and its solution."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Plain values: the rows that are there, and the solution that a path continues from."""
+        alive, rows = self.rows.alive, self.rows.state()
+        a, multiplier = self._start
+        if self.on_path is not None:
+            # In the model's own variables; leaving rows are gone, and a path makes good for it.
+            _, result = self.solution()
+            a = self.rows.scatter(self.on_path, result.a)[alive]
+            multiplier = result.multiplier
+        weight, own = weight_in_training(rows), rows.pop("weight")
+        kept = {name: value for name, value in rows.items() if name not in self.derived_values}
+        if np.any(own[weight != own] != 1.0):
+            kept["weight_before"] = own
+        if "anomaly" in kept and not kept["anomaly"].any():
+            del kept["anomaly"]
+        return {
+            "formulation": self.stated,
+            "kernel": self.kernel,
+            "shift": self.shift,
+            "rows": kept | {"weight": None if np.all(weight == 1.0) else weight},
+            "a": a,
+            "multiplier": float(multiplier),
+            "n_steps": self.n_steps,
+            "history": json.dumps(self.history, default=float),
+            "version": self.version,
+            "done": self.done,
+        }
+
+    def rounding_violation(self) -> float:
+        """Return the violation of the solution where rounding keeps it above ``tol``, else 0.
+
+        ``tol`` is in units of the gradient or, with ``is_relative``, of the size of its
+        terms.
+        """
+        violation, size = self._violation_now() if self.done else (0.0, 0.0)
+        return violation if violation > self.tol * (size if self.is_relative else 1.0) else 0.0
+
+    def _violation_now(self) -> tuple[float, float]:
+        """Return the violation of the solution, and the size of the gradient's terms."""
+        return self._last_violation
+
+    def certify_solution(
+        self, problem: DualProblem, a: FloatArray, gradient: FloatArray
+    ) -> Result:
+        """Return the Result of a problem at its variables.
+
+        Uncertified while rows are on their way.
+        """
+        status = Status.CONVERGED if self.done else Status.MAX_ITER
+        status = Status.STALLED if self.rounding_violation() else status
+        result = certify(problem, a, gradient, status, self.n_steps, self.history)
+        if not self.done:
+            result.objective, result.duality_gap = np.nan, np.inf
+        return result
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rows = dict(state["rows"])
+        if rows["weight"] is None:
+            rows["weight"] = np.ones(rows["X"].shape[0])
+        if "calibrates" in rows:  # marked rows are saved with a weight of 0
+            known = np.where(rows["calibrates"], 1.0, rows["weight"])
+            rows["weight"] = rows.pop("weight_before", known)
+        self.__init__(  # type: ignore[misc]  # all streams are made of these
+            state["formulation"],
+            state["kernel"],
+            RowStore(**rows),
+            (state["a"], state["multiplier"]),
+            shift=state["shift"],
+            n_steps=state["n_steps"],
+            history=json.loads(state["history"]),
+        )
+        self.version, self.done = state["version"], state["done"]
+
+
+def weight_in_training(rows: Mapping[str, RowMatrix]) -> FloatArray:
+    """Return weights from numbers of rows by name; 0 for rows that calibrate."""
+    weight = rows["weight"]
+    return np.where(rows["calibrates"], 0.0, weight) if "calibrates" in rows else weight
+
+
+def measure_violation(problem: DualProblem, result: Result) -> tuple[float, float]:
+    """The violation of a Result, and the size of the terms that its gradient is summed from."""
+    return result.violation, problem.largest * float(np.abs(result.a).sum())
+
+
+class ConvexStream(SavedStream):
     """Rows, and the path that follows the solution of a ``Formulation`` over them.
 
     The rows change at once; the path may lag behind when its steps are limited. Until the first
@@ -51,7 +167,15 @@ class ConvexStream(RetrainedStream):
     of those that it starts from), ``mass`` the sum of their weights.
     """
 
-    cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
+    cache_size: float = 200e6
+    n_jobs: int = 1
+    deadline: Deadline = ENDLESS
+    formulation: Formulation
+    # Places of the rows on the path, which row of the path each is, and their weights together;
+    # None before the first operation.
+    on_path: Any
+    of: Any
+    mass: Any
 
     def __init__(
         self,
@@ -106,7 +230,7 @@ class ConvexStream(RetrainedStream):
     def _diagonal(self, X: RowMatrix) -> FloatArray:
         return self.kernel.diagonal(centered(X, self.shift))
 
-    # -- rows -----------------------------------------------------------------------------------
+    # -- rows -------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -212,7 +336,7 @@ class ConvexStream(RetrainedStream):
         label = None if anomaly is None else np.where(anomaly, -1, 1).astype(np.int8)
         return TrainingRows(state["X"], weight_in_training(state), label)
 
-    # -- the path -------------------------------------------------------------------------------
+    # -- the path ---------------------------------------------------------------------------------
 
     def run(self, max_steps: int | None = None) -> bool:
         """Let the path catch up with the rows, and return whether it has within ``max_steps``."""
@@ -461,7 +585,86 @@ class ConvexStream(RetrainedStream):
     def history(self) -> list[HistoryEntry]:
         return self._history_before + ([] if self.path is None else list(self._begun_path.history))
 
-    # -- the model's solution -------------------------------------------------------------------
+    # -- without a path ---------------------------------------------------------------------------
+
+    @contextmanager
+    def explain_breakdowns(self) -> Iterator[None]:
+        """Refuse a kernel under which a path breaks down because it isn't an inner product."""
+        try:
+            yield
+        except BREAKDOWNS as error:
+            if self._has_curvature():
+                raise ValueError(
+                    "models without a row are lost to rounding, because kernel values are so "
+                    "large. Scale the columns, and check for outliers."
+                ) from error
+            raise ValueError(
+                "leave-one-out scores and updates need a positive semi-definite kernel, and this "
+                "one isn't. Use another kernel, or calibration='split' for calibrated thresholds."
+            ) from error
+
+    def _has_curvature(self) -> bool:
+        gram = self._gram(self.on_path)
+        return not np.isnan(find_missing_curvature(gram, np.zeros(gram.n)))
+
+    def _retrain(self) -> bool:
+        """Solve near the last solution, and return whether that gave an exact one."""
+        gradient, self._gradient = self._gradient, self._gradient[:0]
+        if self.path is not None:
+            self._sync_membership()
+            gradient = (self.path.h + self.path.multiplier)[self.of]
+            gradient /= self.formulation.unit(self.mass)
+        self._discard_path()
+        places, problem = self._current_problem()
+        known = self._start[0]
+        known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
+        start = known / self.formulation.unit(self.mass)
+        self.done = False
+        self.version += 1
+        result = solve_near_start(
+            problem,
+            start,
+            gradient if len(gradient) == len(places) else None,
+            lambda chosen: self._gram(places[chosen]),
+            self.deadline,
+            self.cache_size,
+        )
+        if result is None:
+            return False
+        self._start_from_result(places, problem, result)
+        self.done = True
+        return True
+
+    def _current_problem(self) -> tuple[IntArray, DualProblem]:
+        """Return the places of the rows that belong on a path, and the problem over them."""
+        self.marks.follow_current(self.on_path[:0])
+        places = np.flatnonzero(self._rows_for_path())
+        return places, self.stated.problem(self._gram(places), self.marks.at(places))
+
+    def _start_from_result(
+        self, places: IntArray, problem: DualProblem, result: Result, finished: bool = True
+    ) -> None:
+        """Store the Result over the rows at some places as the solution, and start of a path."""
+        self._gradient, self._last_violation = result.gradient, measure_violation(problem, result)
+        self.on_path, self.mass, self.stale = places, self._total_weight(places), False
+        self._start = (
+            self.rows.scatter(places, result.a) * self.formulation.unit(self.mass),
+            self.formulation.path_multiplier(result.multiplier, self.mass),
+        )
+        entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
+        self._history_before = [*self._history_before, {**entry, "finished": finished}]
+        self._steps_before += result.n_iter
+
+    def _violation_now(self) -> tuple[float, float]:
+        path = self.path
+        if path is None:
+            return self._last_violation
+        unit = self.formulation.unit(self.mass)
+        if not self.is_relative and path.resolution <= self.tol * unit:
+            return 0.0, 0.0
+        return path.violation() / unit, path.size_of_terms / unit
+
+    # -- the model's solution ---------------------------------------------------------------------
 
     def solution(self, gram: GramOperator | None = None) -> tuple[DualProblem, Result]:
         """The model's problem over the rows on the path, equal ones each, and its Result."""

@@ -9,9 +9,10 @@ from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
 from ..base.retrain import solve_near_start, solve_to_rounding
 from ..base.solution import TrainingRows
+from ..base.stream import SavedStream, measure_violation
 from ..kernels import Kernel, centered
 from ..problem import DualProblem
-from ..rows.row_store import RowStore, SavedStream, measure_violation
+from ..rows.row_store import RowStore
 from ..solvers import Result, Status
 from ..solvers.run import HistoryEntry
 from .data import PUData, PUSolution

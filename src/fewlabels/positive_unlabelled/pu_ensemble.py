@@ -13,6 +13,7 @@ from .._util.threads import one_blas_thread, resolve_n_jobs
 from ..base.kernel_estimator import COMMON, solution_attr
 from ..base.locking import fitting
 from ..base.solution import ROUNDING, describe_run, estimate_rounding, make_function
+from ..base.two_classes import TwoClassEstimator
 from ..class_prior.prior import check_prior
 from ..data.units import common_unit
 from ..kernels import (
@@ -83,7 +84,7 @@ def _is_beyond_float32(X: AnyArray) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class PUEnsemble(base.PUEstimator):
+class PUEnsemble(TwoClassEstimator):
     """Ensemble for positive and unlabelled rows.
 
     Use it if some rows of one class are labelled and the other rows may belong to it too. It is
@@ -281,8 +282,8 @@ class PUEnsemble(base.PUEstimator):
             As in :meth:`PUSVM.fit`.
         """
         check_prior(self.prior)
-        rows = self._read(X, y, sample_weight, propensity)
-        self.prior_, self.prior_interval_, self.prior_quantiles_ = self._found_prior(rows)
+        rows = base.read_rows(self, X, y, sample_weight, propensity)
+        self.prior_, self.prior_interval_, self.prior_quantiles_ = base.find_prior_of(self, rows)
         distinct = DistinctPURows(rows.data, rows.X)
         engine = Settings(
             tol=self.tol,
@@ -306,6 +307,10 @@ class PUEnsemble(base.PUEstimator):
         self._report_status(found.worst, self.tol, np.max(curvature))
         return self
 
+    # -- predictions -----------------------------------------------------------------------------
+
+    score = base.score
+
     # -- what a fit has found --------------------------------------------------------------------
 
     def _no_certificate(self) -> NoReturn:
@@ -315,6 +320,7 @@ class PUEnsemble(base.PUEstimator):
 
     objective_ = duality_gap_ = property(_no_certificate)
 
+    transduction_ = property(base.transduction)
     curve_ = solution_attr("curve")
     has_curve_ = True
     probability = "logistic"

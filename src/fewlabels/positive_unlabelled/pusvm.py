@@ -10,19 +10,27 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._typing import ClassesLike, MatrixLike, SeedLike, VectorLike
+from .._typing import ClassesLike, FloatArray, MatrixLike, SeedLike, VectorLike
 from .._util.available import available_if
 from .._util.messages import Message, ref
 from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport, solution_attr
 from ..base.locking import consistent, fitting
-from ..base.solution import RowStream
-from ..base.two_classes import PROBABILITY
+from ..base.solution import (
+    ROUNDING,
+    Function,
+    RowStream,
+    describe_run,
+    make_function,
+    typical_terms,
+)
+from ..base.two_classes import PROBABILITY, TwoClassEstimator
 from ..calibration.curve import Curve
 from ..calibration.fit_curves import curve_with_prior, curve_with_priors
 from ..class_prior.prior import Prior, check_prior
 from ..data.labels.arrays import check_classes
 from ..data.labels.positive_unlabelled import read_more_labels
 from ..kernels import KernelLike, SharedLeaves, Trees
+from ..kernels.rows import row_products
 from ..rows.memory import MemorySource
 from ..rows.row_store import RowStore
 from ..rows.source import ShardedSource
@@ -30,12 +38,11 @@ from ..rows.validation import check_weight
 from ..solvers import Result, Status
 from ..solvers.run import Callback
 from . import base
-from .base import PUDescriber
 from .bounded_stream import BoundedPUStream
 from .data import HeldOutScores, PUSettings, PUSolution, PUSVMFit
-from .leave_one_out import score_unlabeled_left_out
+from .leave_one_out import score_unlabeled_left_out, shift_of_positives_left_out
 from .problem import DoubleHinge, DoubleHingeOverAll, weight_of_norm
-from .rows import PURows, ShardedPURows
+from .rows import PURows, PURowsBase, ShardedPURows, SupportRows
 from .stream import PUStream
 from .task import POSITIVE_UNLABELLED
 
@@ -53,10 +60,12 @@ CONSTRAINTS: dict[str, Any] = {
     "pos_label": "no_validation",
     "probability": PROBABILITY,
 }
+# Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
+_NOISE_FACTOR = 8.0
 
 
 @dataclass(eq=False, repr=False)
-class PUSVM(base.PUEstimator):
+class PUSVM(TwoClassEstimator):
     r"""Support vector machine for positive and unlabelled rows.
 
     Use it if some rows of one class are labelled and the other rows may belong to it too: known
@@ -271,14 +280,14 @@ class PUSVM(base.PUEstimator):
             ``sampling="two-sample"`` only ratios of propensities matter.
         """
         self._check_settings()
-        self._refuse_no_labels(y)
+        base.refuse_no_labels(self, y)
         with self._source(X, sample_weight, y=y) as source:
             rows: PURows | ShardedPURows
             if isinstance(source, ShardedSource):
-                rows = self._read_sharded(source, y, propensity)
+                rows = base.read_sharded_rows(self, source, y, propensity)
             else:
-                rows = self._read_labelled(cast(MemorySource, source), y, propensity)
-            self._fit_rows(rows, self._found_prior(rows), callback=callback)
+                rows = base.read_labelled_rows(self, cast(MemorySource, source), y, propensity)
+            self._fit_rows(rows, base.find_prior_of(self, rows), callback=callback)
             if source.backend is not None:
                 self._backend = source.backend
         return self
@@ -357,6 +366,8 @@ class PUSVM(base.PUEstimator):
 
     # -- predictions -----------------------------------------------------------------------------
 
+    score = base.score
+
     @consistent
     def leave_one_out_decisions(self, indices: npt.ArrayLike | None = None) -> np.ndarray:
         """f of training rows by the models trained without them, exactly.
@@ -391,6 +402,7 @@ class PUSVM(base.PUEstimator):
         asked = self.probability is not None
         return super().has_curve_ or (asked and self._held_out is not None)
 
+    transduction_ = property(base.transduction)
     lam_ = solution_attr("lam")
     risk_intercept_ = solution_attr("risk_intercept")
     objectives_ = solution_attr("objectives")
@@ -400,7 +412,7 @@ class PUSVM(base.PUEstimator):
     def _describe_solution(self) -> PUSVMFit:
         stream = cast(PUStream | BoundedPUStream, self._stream)
         rows, found = stream.current_solution()
-        return self._make_describer().solution(rows, found, stream.stated.lam, True)
+        return self._solution(rows, found, stream.stated.lam, True)
 
     def _read_new_rows(
         self,
@@ -449,8 +461,7 @@ class PUSVM(base.PUEstimator):
                 )
             rows, found = stream.current_solution()
             left_out = score_unlabeled_left_out(found, rows.data, self._deadline)
-            describer, function = self._make_describer(), self.function_
-            held_out = describer.scores_left_out(rows, found, function, left_out)
+            held_out = self._scores_left_out(rows, found, self.function_, left_out)
         positive, unlabeled = held_out
         kind, quantiles = self.probability, self.prior_quantiles_
         assert kind is not None
@@ -506,7 +517,7 @@ class PUSVM(base.PUEstimator):
         )
         found, weighed, stated = rows.train(settings, before)
         is_held = stated is not None and self.kernel != "precomputed"
-        solution = self._make_describer().solution(weighed, found, lam, is_held)
+        solution = self._solution(weighed, found, lam, is_held)
         stream = None
         if stated is not None and is_held:
             stream = self._make_stream(stated, cast(PURows, weighed), found.result, solution)
@@ -518,10 +529,62 @@ class PUSVM(base.PUEstimator):
             self._report_status(found.result, self.tol, found.gap)
         return found
 
-    def _make_describer(self) -> PUDescriber:
-        return base.PUDescriber(
-            self.threshold, self.probability, self.prior_, self._deadline, self.n_jobs
+    def _solution(
+        self, rows: PURows | SupportRows, found: PUSolution, lam: float, is_held: bool
+    ) -> PUSVMFit:
+        """Return the function, cut where ``threshold`` says, and what follows from it."""
+        data, gram, left_out = rows.data, found.gram, None
+        has_curve = self.probability is not None
+        if self.threshold == "leave-one-out" or (has_curve and not is_held):
+            left_out = score_unlabeled_left_out(found, data, self._deadline)
+        used = np.flatnonzero(found.coef)
+        terms = typical_terms(data.diagonal(used), found.coef[used])
+        rounding = ROUNDING * float(terms.sum())
+        bias = float(found.bias)
+        if self.threshold != "risk":
+            noise = _NOISE_FACTOR * min(1.0, gram.value_error) * float(np.linalg.norm(terms))
+            f = found.f if self.threshold == "prior" else left_out
+            assert f is not None
+            bias = -rows.find_cut(f, self.prior_, max(rounding, noise))
+        function, places, support = make_function(
+            data.kernel,
+            gram,
+            rows.X,
+            found.coef,
+            rows.numbers,
+            bias=float(bias),
+            shift=rows.shift,
+            rounding=rounding,
         )
+        held_out = None
+        if has_curve and left_out is not None:
+            held_out = self._scores_left_out(rows, found, function, left_out)
+        moved = 0.0 if rows.shift is None else float(function.weights @ rows.shift)
+        counts, run = rows.count_support(places), found.result
+        return PUSVMFit(
+            function=function,
+            **describe_run(support, counts, run.n_iter, run.history, run.converged),
+            objective=found.objective,
+            duality_gap=found.gap,
+            is_positive=rows.predict_rows(function, found.f + bias),
+            lam=lam,
+            risk_intercept=float(found.bias) - moved,
+            objectives=found.objectives,
+            held_out=held_out,
+        )
+
+    def _scores_left_out(
+        self, rows: PURowsBase, found: PUSolution, function: Function, left_out: FloatArray
+    ) -> HeldOutScores:
+        """Return the scores to fit the curve to; unlabelled rows have theirs already."""
+        data = rows.data
+        if data.kernel.is_matrix:
+            decision = row_products(data.X[data.positive], found.coef) + function.bias
+        else:
+            decision = function(rows.X[data.positive], n_jobs=self.n_jobs)
+        decision = decision + shift_of_positives_left_out(found, data)
+        unlabeled = left_out + function.bias
+        return (decision, data.weight_positive), (unlabeled, data.weight_unlabeled)
 
     def _make_stream(
         self, stated: DoubleHinge, rows: PURows, result: Result, solution: PUSVMFit

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +13,9 @@ import scipy.sparse as sp
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import one_blas_thread
-from ..kernels.base import Kernel
 from ..kernels.operators.equal_rows import row_keys
 from ..kernels.operators.growing.stores import grow_array
-from ..problem import DualProblem
-from ..problem.formulation import Formulation
-from ..solvers import Result, Status
 from ..solvers.path import PathFollower
-from ..solvers.run import HistoryEntry, certify
 
 # What rounding may do to a path.
 BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
@@ -50,11 +44,6 @@ def run_until_current(
             done = operate(None if last is None else max(0, last - path.n_steps))
     path.deadline = ENDLESS
     return done is None
-
-
-def measure_violation(problem: DualProblem, result: Result) -> tuple[float, float]:
-    """The violation of a Result, and the size of the terms that its gradient is summed from."""
-    return result.violation, problem.largest * float(np.abs(result.a).sum())
 
 
 class PlainState(ABC):
@@ -306,119 +295,6 @@ class AnomalyMarks:
 def _anomaly_key(key: FloatArray) -> FloatArray:
     """Return a number that differs from the key, for each key."""
     return np.where(np.abs(key) < 1.0, key + 2.0, 2.0 * key)
-
-
-class SavedStream(PlainState):
-    """The saved state of a ``ConvexStream``: its rows, and where its path continues."""
-
-    # Numbers of rows that follow from the others, and are not saved.
-    derived_values: tuple[str, ...] = ("diagonal", "key", "followed")
-    # What counts as lost to rounding, and the violation at the end of the last training.
-    tol: float = np.inf
-    is_relative = True
-    _last_violation = (0.0, 0.0)
-    # What a stream of a model has.
-    stated: Formulation
-    kernel: Kernel
-    shift: FloatArray | None
-    rows: RowStore
-    version: int
-    done: bool
-    on_path: IntArray | None
-    _start: tuple[FloatArray, float]
-
-    if TYPE_CHECKING:  # attributes of some streams, and properties of others
-
-        @property
-        def n_steps(self) -> int:
-            """Steps so far."""
-
-        @property
-        def history(self) -> list[HistoryEntry]:
-            """Entries of the solution and of all updates since."""
-
-    @abstractmethod
-    def solution(self) -> tuple[DualProblem, Result]:
-        """Return the problem of the rows on the path, and its solution."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Plain values: the rows that are there, and the solution that a path continues from."""
-        alive, rows = self.rows.alive, self.rows.state()
-        a, multiplier = self._start
-        if self.on_path is not None:
-            # In the model's own variables; leaving rows are gone, and a path makes good for it.
-            _, result = self.solution()
-            a = self.rows.scatter(self.on_path, result.a)[alive]
-            multiplier = result.multiplier
-        weight, own = weight_in_training(rows), rows.pop("weight")
-        kept = {name: value for name, value in rows.items() if name not in self.derived_values}
-        if np.any(own[weight != own] != 1.0):
-            kept["weight_before"] = own
-        if "anomaly" in kept and not kept["anomaly"].any():
-            del kept["anomaly"]
-        return {
-            "formulation": self.stated,
-            "kernel": self.kernel,
-            "shift": self.shift,
-            "rows": kept | {"weight": None if np.all(weight == 1.0) else weight},
-            "a": a,
-            "multiplier": float(multiplier),
-            "n_steps": self.n_steps,
-            "history": json.dumps(self.history, default=float),
-            "version": self.version,
-            "done": self.done,
-        }
-
-    def rounding_violation(self) -> float:
-        """Return the violation of the solution where rounding keeps it above ``tol``, else 0.
-
-        ``tol`` is in units of the gradient or, with ``is_relative``, of the size of its
-        terms.
-        """
-        violation, size = self._violation_now() if self.done else (0.0, 0.0)
-        return violation if violation > self.tol * (size if self.is_relative else 1.0) else 0.0
-
-    def _violation_now(self) -> tuple[float, float]:
-        """Return the violation of the solution, and the size of the gradient's terms."""
-        return self._last_violation
-
-    def certify_solution(
-        self, problem: DualProblem, a: FloatArray, gradient: FloatArray
-    ) -> Result:
-        """Return the Result of a problem at its variables.
-
-        Uncertified while rows are on their way.
-        """
-        status = Status.CONVERGED if self.done else Status.MAX_ITER
-        status = Status.STALLED if self.rounding_violation() else status
-        result = certify(problem, a, gradient, status, self.n_steps, self.history)
-        if not self.done:
-            result.objective, result.duality_gap = np.nan, np.inf
-        return result
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        rows = dict(state["rows"])
-        if rows["weight"] is None:
-            rows["weight"] = np.ones(rows["X"].shape[0])
-        if "calibrates" in rows:  # marked rows are saved with a weight of 0
-            known = np.where(rows["calibrates"], 1.0, rows["weight"])
-            rows["weight"] = rows.pop("weight_before", known)
-        self.__init__(  # type: ignore[misc]  # all streams are made of these
-            state["formulation"],
-            state["kernel"],
-            RowStore(**rows),
-            (state["a"], state["multiplier"]),
-            shift=state["shift"],
-            n_steps=state["n_steps"],
-            history=json.loads(state["history"]),
-        )
-        self.version, self.done = state["version"], state["done"]
-
-
-def weight_in_training(rows: Mapping[str, RowMatrix]) -> FloatArray:
-    """Return weights from numbers of rows by name; 0 for rows that calibrate."""
-    weight = rows["weight"]
-    return np.where(rows["calibrates"], 0.0, weight) if "calibrates" in rows else weight
 
 
 def _check_length(name: str, value: npt.ArrayLike, n_places: int) -> AnyArray:
