@@ -25,7 +25,7 @@ FAMILIES = {
     "Backend", "Formulation", "GramOperator", "GrowingGram", "Kernel", "Observer",
     "PiecewiseLinear", "PriorEstimator", "RowSource", "Rows", "Shard", "Strategy", "ValueStore",
 }  # fmt: skip
-ESTIMATORS = {"FittedEstimator", "Baseline", "OnCluster"}
+ESTIMATORS = {"KernelEstimator", "Baseline", "OnCluster"}
 # What users call, in the order in which they do.
 FIT = ["__init__", "fit", "path", "fit_predict"]
 UPDATES = ["partial_fit", "relabel", "forget", "reprice", "widen", "consolidate", "resume"]

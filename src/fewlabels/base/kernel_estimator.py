@@ -493,7 +493,11 @@ class KernelEstimator(BaseEstimator):
                 self._cache = None
             raise
 
-    # -- rows that come and go --------------------------------------------------------------------
+    # -- what a model that can be updated says ----------------------------------------------------
+
+    def _describe_solution(self) -> Solution:
+        """Return the ``Solution`` where the stream stands."""
+        raise AssertionError(f"{type(self).__name__} has no stream.")
 
     def _read_new_rows(
         self,
@@ -505,9 +509,58 @@ class KernelEstimator(BaseEstimator):
         """Return the arguments of ``stream.add`` for rows that users pass."""
         raise AssertionError(f"{type(self).__name__} has no stream.")
 
-    def _describe_solution(self) -> Solution:
-        """Return the ``Solution`` where the stream stands."""
-        raise AssertionError(f"{type(self).__name__} has no stream.")
+    # -- values of a fit --------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._cache is not None
+
+    def _check_is_fitted(self) -> None:
+        """Refuse a model that isn't fitted: scikit-learn's check, which is slow where one is."""
+        if self._cache is None:
+            check_is_fitted(self)
+
+    @property
+    def _fitted_values(self) -> VersionedCache:
+        """The values that a fit has left."""
+        assert self._cache is not None
+        return self._cache
+
+    def _store_solution(self, solution: Solution, **values: object) -> None:
+        """Store a ``Solution``, which attributes then show, and other values known so far."""
+        values = {"solution": solution, **values}
+        self._cache = VersionedCache(
+            {name: (self._version, value) for name, value in values.items()}
+        )
+
+    def _attach_stream(self, stream: RowStream | None) -> None:
+        """Store the stream of the training rows, or none (None)."""
+        self._stream = stream
+        if self._backend is not None:
+            self._backend = None
+        self._fixed = {name: getattr(self, name) for name in self._FIXED}
+        if not isinstance(self.kernel, str) and kind_of(self.kernel).learns:
+            settings: Any = self.kernel  # a dataclass, which can change
+            self._fixed["kernel"] = replace(settings)
+
+    @property
+    def _version(self) -> int:
+        """Number of the present rows: another one when rows have changed."""
+        return 0 if self._stream is None else self._stream.version
+
+    def _get_value(self, name: str, make: Callable[[], T]) -> T:
+        """Return a value for the present rows; one thread computes it, if need be."""
+        with lock_of(self):
+            self._check_is_fitted()
+            return self._fitted_values.get(name, self._version, make)
+
+    @property
+    def _solution_now(self) -> Solution:
+        """The model's ``Solution``, as of now."""
+        late = self._cache
+        found = None if late is None else late.peek("solution", self._version)
+        return self._get_value("solution", self._describe_solution) if found is None else found
+
+    # -- rows that come and go --------------------------------------------------------------------
 
     def _run_stream(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
         """Let the stream follow its rows, and return whether it has."""
@@ -592,57 +645,6 @@ class KernelEstimator(BaseEstimator):
     def _removal_options(self, indices: IntArray) -> dict[str, IntArray]:
         """Return further arguments of ``stream.remove``."""
         return {}
-
-    # -- values of a fit --------------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._cache is not None
-
-    def _check_is_fitted(self) -> None:
-        """Refuse a model that isn't fitted: scikit-learn's check, which is slow where one is."""
-        if self._cache is None:
-            check_is_fitted(self)
-
-    @property
-    def _fitted_values(self) -> VersionedCache:
-        """The values that a fit has left."""
-        assert self._cache is not None
-        return self._cache
-
-    def _store_solution(self, solution: Solution, **values: object) -> None:
-        """Store a ``Solution``, which attributes then show, and other values known so far."""
-        values = {"solution": solution, **values}
-        self._cache = VersionedCache(
-            {name: (self._version, value) for name, value in values.items()}
-        )
-
-    def _attach_stream(self, stream: RowStream | None) -> None:
-        """Store the stream of the training rows, or none (None)."""
-        self._stream = stream
-        if self._backend is not None:
-            self._backend = None
-        self._fixed = {name: getattr(self, name) for name in self._FIXED}
-        if not isinstance(self.kernel, str) and kind_of(self.kernel).learns:
-            settings: Any = self.kernel  # a dataclass, which can change
-            self._fixed["kernel"] = replace(settings)
-
-    @property
-    def _version(self) -> int:
-        """Number of the present rows: another one when rows have changed."""
-        return 0 if self._stream is None else self._stream.version
-
-    def _get_value(self, name: str, make: Callable[[], T]) -> T:
-        """Return a value for the present rows; one thread computes it, if need be."""
-        with lock_of(self):
-            self._check_is_fitted()
-            return self._fitted_values.get(name, self._version, make)
-
-    @property
-    def _solution_now(self) -> Solution:
-        """The model's ``Solution``, as of now."""
-        late = self._cache
-        found = None if late is None else late.peek("solution", self._version)
-        return self._get_value("solution", self._describe_solution) if found is None else found
 
     # -- evaluating -------------------------------------------------------------------------------
 

@@ -520,6 +520,14 @@ class OneClassEstimator(OutlierMixin, KernelEstimator, ABC):
 
     # -- how it is done --------------------------------------------------------------------------
 
+    @abstractmethod
+    def _describe_solution(self) -> Solution:
+        """Return the ``Solution`` where the stream stands."""
+
+    @abstractmethod
+    def _train(self, rows: RowSource, callback: Callback | None) -> None:
+        """State the problem of the rows of a source, solve it, and keep the solution."""
+
     def _read_new_rows(
         self,
         X: MatrixLike,
@@ -549,14 +557,6 @@ class OneClassEstimator(OutlierMixin, KernelEstimator, ABC):
         if self._solution_now.rate is not None:
             self._get_conformal()
         return ["conformal"]
-
-    @abstractmethod
-    def _train(self, rows: RowSource, callback: Callback | None) -> None:
-        """State the problem of the rows of a source, solve it, and keep the solution."""
-
-    @abstractmethod
-    def _describe_solution(self) -> Solution:
-        """Return the ``Solution`` where the stream stands."""
 
     # -- calibration -----------------------------------------------------------------------------
 

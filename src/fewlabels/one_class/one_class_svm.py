@@ -200,6 +200,9 @@ class OneClassSVM(OneClassEstimator):
 
     # -- how it is done --------------------------------------------------------------------------
 
+    def _describe_solution(self) -> OneClassSolution:
+        return self._solution(*problem_on_path(cast(ConvexStream, self._stream)))
+
     def _train(self, rows: RowSource, callback: Callback | None) -> None:
         kernel, formulation = self._set_kernel(rows), self._formulation(rows.mass)
         assert kernel is not None
@@ -239,9 +242,6 @@ class OneClassSVM(OneClassEstimator):
                 "range; scale the weights, or raise nu."
             )
         return OneClass(nu, float(self.C_anomaly))
-
-    def _describe_solution(self) -> OneClassSolution:
-        return self._solution(*problem_on_path(cast(ConvexStream, self._stream)))
 
     def _solution(self, problem: ProblemInMemory, result: Result) -> OneClassSolution:
         """From duals that sum to one back to LIBSVM's."""

@@ -261,6 +261,9 @@ class SVDD(OneClassEstimator):
 
     # -- how it is done --------------------------------------------------------------------------
 
+    def _describe_solution(self) -> OneClassSolution:
+        return self._solution(*problem_on_path(cast(ConvexStream, self._stream)))
+
     def _train(self, rows: RowSource, callback: Callback | None) -> None:
         check_solver_options(self.solver, self.solver_options)
         kernel = self._set_kernel(rows)
@@ -344,9 +347,6 @@ class SVDD(OneClassEstimator):
         result = getattr(result, "feasible", result)
         # Their own rule doesn't say how far the optimum is: the gap does.
         return in_memory, check_gap(result, in_memory.dual.supported_gap(result), tol)
-
-    def _describe_solution(self) -> OneClassSolution:
-        return self._solution(*problem_on_path(cast(ConvexStream, self._stream)))
 
     def _solution(self, problem: ProblemInMemory, result: Result) -> OneClassSolution:
         """R^2 = a'Ka - multiplier (a row on the sphere tells)."""

@@ -276,23 +276,6 @@ class SVDDEnsemble(OneClassEstimator):
 
     # -- how it is done --------------------------------------------------------------------------
 
-    def _train(self, rows: RowSource, callback: Callback | None) -> None:
-        in_memory = cast(MemorySource, rows)
-        X, weight = in_memory.everything, in_memory.scatter(in_memory.weights)
-        by_neighbors = self.gamma == "neighbors"
-        if by_neighbors:
-            self.shape_fit_, self.gamma_ = X.shape, 0.0
-        else:
-            self._set_kernel(rows)
-        found = self._fit_bags(X, weight, self._seed(), callback)
-        if by_neighbors:
-            widths = [bag.entry["gamma"] for bag in found.function.bags]
-            self.gamma_ = float(np.median(widths))
-        is_matrix = self.kernel == "precomputed"
-        self._attach_stream(None if is_matrix else BagStream(RowStore(X, weight=weight)))
-        self._store_solution(found)
-        self._report_bags(found)
-
     def _describe_solution(self) -> BagsSolution:
         """Return the bags of the rows that are there; those that hold the same rows stay."""
         stream = self._stream
@@ -317,6 +300,23 @@ class SVDDEnsemble(OneClassEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         BaseEstimator.__setstate__(self, state)  # no vectors are missing: bags hold them
+
+    def _train(self, rows: RowSource, callback: Callback | None) -> None:
+        in_memory = cast(MemorySource, rows)
+        X, weight = in_memory.everything, in_memory.scatter(in_memory.weights)
+        by_neighbors = self.gamma == "neighbors"
+        if by_neighbors:
+            self.shape_fit_, self.gamma_ = X.shape, 0.0
+        else:
+            self._set_kernel(rows)
+        found = self._fit_bags(X, weight, self._seed(), callback)
+        if by_neighbors:
+            widths = [bag.entry["gamma"] for bag in found.function.bags]
+            self.gamma_ = float(np.median(widths))
+        is_matrix = self.kernel == "precomputed"
+        self._attach_stream(None if is_matrix else BagStream(RowStore(X, weight=weight)))
+        self._store_solution(found)
+        self._report_bags(found)
 
     def _scores_to_calibrate(self) -> ScoredRows:
         solution = cast(BagsSolution, self._solution_now)

@@ -43,48 +43,24 @@ _ATTRIBUTES_OF_ROWS = (
 ).split()
 
 
-# -- methods of both estimators ------------------------------------------------------------------
-
-
-def score(
-    self: PUEstimator, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+def score_ranking(
+    model: PUEstimator, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None
 ) -> float:
-    """ROC AUC of positive rows against all other rows.
-
-    Searches such as ``GridSearchCV(PUSVM(), ...)`` maximise it. It ranks decision functions as
-    the area against true negatives does, see :func:`fewlabels.metrics.pu_auc`. (Accuracy would
-    take unlabelled rows for negatives.) It doesn't depend on the threshold or on the prior: to
-    choose these, pass ``scoring=make_pu_scorer(...)``. Where ``y`` holds true classes, it is
-    the ordinary area.
-
-    Parameters
-    ----------
-    X : {array-like, sparse} of shape (n_samples, n_features)
-        Rows that were not trained on.
-    y : array-like of shape (n_samples,)
-        Labels; rows of ``classes_[1]`` are positive.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights.
-
-    Returns
-    -------
-    float
-        NaN, with a warning, without rows of both kinds.
-    """
+    """Return the ROC AUC of positive rows against all other rows."""
     from ..metrics.default_scores import positives_auc  # slow, and predictions don't need it
 
-    decision = self._decision_in_memory(X)
-    return positives_auc(y, decision, self.classes_[1], sample_weight)
+    decision = model._decision_in_memory(X)
+    return positives_auc(y, decision, model.classes_[1], sample_weight)
 
 
-def transduction(self: PUEstimator) -> AnyArray:
-    """Labels of the training rows: the positives' own, predictions for the others."""
-    is_positive = cast(PUFit, self._solution_now).is_positive
+def label_training_rows(model: PUEstimator) -> AnyArray:
+    """Return labels of the training rows: the positives' own, predictions for the others."""
+    is_positive = cast(PUFit, model._solution_now).is_positive
     if is_positive is None:
         raise AttributeError(
             "transduction_ needs rows in memory; predict(X) gives the labels of rows in a file."
         )
-    return self.classes_[is_positive.astype(np.intp)]
+    return model.classes_[is_positive.astype(np.intp)]
 
 
 def read_rows(

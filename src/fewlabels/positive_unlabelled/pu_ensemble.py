@@ -309,7 +309,22 @@ class PUEnsemble(TwoClassEstimator):
 
     # -- predictions -----------------------------------------------------------------------------
 
-    score = base.score
+    def score(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+    ) -> float:
+        """ROC AUC of positive rows against all other rows, as :meth:`PUSVM.score`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`PUSVM.score`.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, without rows of both kinds.
+        """
+        return base.score_ranking(self, X, y, sample_weight)
 
     # -- what a fit has found --------------------------------------------------------------------
 
@@ -320,7 +335,10 @@ class PUEnsemble(TwoClassEstimator):
 
     objective_ = duality_gap_ = property(_no_certificate)
 
-    transduction_ = property(base.transduction)
+    @property
+    def transduction_(self) -> AnyArray:
+        return base.label_training_rows(self)
+
     curve_ = solution_attr("curve")
     has_curve_ = True
     probability = "logistic"

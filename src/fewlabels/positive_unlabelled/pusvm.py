@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._typing import ClassesLike, FloatArray, MatrixLike, SeedLike, VectorLike
+from .._typing import AnyArray, ClassesLike, FloatArray, MatrixLike, SeedLike, VectorLike
 from .._util.available import available_if
 from .._util.messages import Message, ref
 from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport, solution_attr
@@ -366,7 +366,32 @@ class PUSVM(TwoClassEstimator):
 
     # -- predictions -----------------------------------------------------------------------------
 
-    score = base.score
+    def score(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None
+    ) -> float:
+        """ROC AUC of positive rows against all other rows.
+
+        Searches such as ``GridSearchCV(PUSVM(), ...)`` maximise it. It ranks decision functions as
+        the area against true negatives does, see :func:`fewlabels.metrics.pu_auc`. (Accuracy would
+        take unlabelled rows for negatives.) It doesn't depend on the threshold or on the prior: to
+        choose these, pass ``scoring=make_pu_scorer(...)``. Where ``y`` holds true classes, it is
+        the ordinary area.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Labels; rows of ``classes_[1]`` are positive.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, without rows of both kinds.
+        """
+        return base.score_ranking(self, X, y, sample_weight)
 
     @consistent
     def leave_one_out_decisions(self, indices: npt.ArrayLike | None = None) -> np.ndarray:
@@ -402,7 +427,10 @@ class PUSVM(TwoClassEstimator):
         asked = self.probability is not None
         return super().has_curve_ or (asked and self._held_out is not None)
 
-    transduction_ = property(base.transduction)
+    @property
+    def transduction_(self) -> AnyArray:
+        return base.label_training_rows(self)
+
     lam_ = solution_attr("lam")
     risk_intercept_ = solution_attr("risk_intercept")
     objectives_ = solution_attr("objectives")

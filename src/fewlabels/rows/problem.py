@@ -166,7 +166,7 @@ class ProblemInMemory(ModelProblem):
 
     @property
     def unit(self) -> float:
-        """The factor from the model's variables to those of the formulation."""
+        """The factor from the model's variables to the variables of the formulation."""
         return self.formulation.unit(self.mass)
 
     def sample(self) -> tuple[GramOperator, float]:
