@@ -460,7 +460,8 @@ class KernelEstimator(BaseEstimator):
         return reporter(type(self).__name__, callback, self.verbose)
 
     def _report_status(self, result: Result, tol: float, gap: float) -> None:
-        """Warn when the tolerance was not reached, or ``gap`` is NaN; pass Ctrl-C on."""
+        """Say why training stopped; warn if that was early, or ``gap`` is NaN; pass Ctrl-C on."""
+        self.stop_reason_ = result.status.reason
         report_status(type(self).__name__, result, tol, gap, self._deadline)
 
     # -- calls that change the model --------------------------------------------------------------

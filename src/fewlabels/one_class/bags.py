@@ -97,12 +97,12 @@ class BagSettings:
 
 @dataclass
 class BagResult:
-    """The result of a fit; ``stopped`` says why there are fewer bags than requested, if so."""
+    """The result of a fit: ``status`` says why there are fewer bags than requested, if so."""
 
     function: BaggedFunction
     scores: np.ndarray  # of rows by the bags that they are not in, ascending
     scored: np.ndarray  # numbers of these rows
-    stopped: str
+    status: Status
 
 
 def fit_bags(
@@ -137,25 +137,25 @@ def fit_bags(
     calls = map(made, range(settings.n_bags))
     results = (call() for call in calls) if is_matrix else run_in_order(calls, settings.n_bags)
     found: list[tuple[Bag, FloatArray]] = []
-    stopped: Status | None = None
+    status = Status.CONVERGED
     try:
         for one in results:
             if one is None:
-                stopped = Status.MAX_TIME
+                status = Status.MAX_TIME
                 break
             bag, scores_of_bag = one
             entry = {"round": len(found) + 1, **bag.entry}
             found.append((replace(bag, entry=entry), scores_of_bag))
             if settings.report is not None and settings.report(entry):
-                stopped = Status.STOPPED
+                status = Status.STOPPED
                 break
     except KeyboardInterrupt:
         if not found:
             raise
-        stopped = Status.INTERRUPTED
+        status = Status.INTERRUPTED
     bags = tuple(bag for bag, _ in found)
-    if len(bags) == settings.n_bags and stopped is not Status.INTERRUPTED:
-        stopped = None
+    if len(bags) == settings.n_bags and status is not Status.INTERRUPTED:
+        status = Status.CONVERGED
     scores = np.array([scores_of_bag for _, scores_of_bag in found])
     parts: tuple[ScoreComponent, ...] = ()
     combined = _mean_out_of_bag(scores)
@@ -167,8 +167,7 @@ def fit_bags(
     scored = np.flatnonzero(np.isfinite(combined))
     scored = scored[np.argsort(combined[scored], kind="stable")]
     rows = copies.rows[places[scored]]
-    reason = "" if stopped is None else stopped.value
-    return BagResult(BaggedFunction(bags=bags, parts=parts), combined[scored], rows, reason)
+    return BagResult(BaggedFunction(bags=bags, parts=parts), combined[scored], rows, status)
 
 
 def _mean_out_of_bag(scores: FloatArray) -> FloatArray:

@@ -159,7 +159,6 @@ class BagsSolution(Solution):
     rate: float
     seed: int  # that the bags were drawn by
     scored: np.ndarray | None = None  # numbers of the training rows that have the scores
-    stopped: str = ""  # why there are fewer bags than asked for
 
     def calibrated(self, scores: FloatArray, keys: AnyArray | None = None) -> Conformal:
         """Return the ``Conformal`` of such scores; ``keys`` identify the rows."""

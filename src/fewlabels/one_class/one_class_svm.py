@@ -97,7 +97,7 @@ class OneClassSVM(OneClassEstimator):
 
     Attributes
     ----------
-    support_, support_vectors_, duality_gap_, fit_status_, gamma_
+    support_, support_vectors_, duality_gap_, fit_status_, stop_reason_, gamma_
         As of :class:`SVDD`.
     dual_coef_ : ndarray or CSR of shape (1, n_SV)
         alpha of the support vectors; they sum to ``nu`` times the sum of weights.

@@ -158,6 +158,10 @@ class SVDD(OneClassEstimator):
     fit_status_ : int
         0 if the tolerance was reached, otherwise 1 (with a warning), also if a solver's own rule
         was met.
+    stop_reason_ : str
+        Why ``fit`` ended: "converged", "max_iter", "max_time", "stalled" (by rounding), "stopped"
+        (by the callback), "interrupted" (by Ctrl-C), or "inexact" where a solver's own rule was
+        met but not the tolerance.
     gamma_ : float
         The value of ``gamma`` used; 0 for kernels without one.
     calibration_scores_ : ndarray of shape (n_calibration,)

@@ -120,6 +120,8 @@ class SVDDEnsemble(OneClassEstimator):
         One entry per bag.
     fit_status_ : int
         0 if all bags were fitted and reached the tolerance, otherwise 1 (with a warning).
+    stop_reason_ : str
+        As of :class:`SVDD`.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -281,7 +283,7 @@ class SVDDEnsemble(OneClassEstimator):
         stream = self._stream
         assert stream is not None
         rows, last = stream.training_rows(), self._fitted_values.latest("solution")
-        return self._fit_bags(rows.X, rows.weight, last.seed, known=last.function.bags)
+        return self._fit_bags(rows.X, rows.weight, last.seed, known=last.function.bags)[0]
 
     def _read_new_rows(
         self,
@@ -309,14 +311,14 @@ class SVDDEnsemble(OneClassEstimator):
             self.shape_fit_, self.gamma_ = X.shape, 0.0
         else:
             self._set_kernel(rows)
-        found = self._fit_bags(X, weight, self._seed(), callback)
+        found, status = self._fit_bags(X, weight, self._seed(), callback)
         if by_neighbors:
             widths = [bag.entry["gamma"] for bag in found.function.bags]
             self.gamma_ = float(np.median(widths))
         is_matrix = self.kernel == "precomputed"
         self._attach_stream(None if is_matrix else BagStream(RowStore(X, weight=weight)))
         self._store_solution(found)
-        self._report_bags(found)
+        self._report_bags(found, status)
 
     def _scores_to_calibrate(self) -> ScoredRows:
         solution = cast(BagsSolution, self._solution_now)
@@ -329,8 +331,8 @@ class SVDDEnsemble(OneClassEstimator):
         seed: int,
         callback: Callback | None = None,
         known: Sequence[Bag] = (),
-    ) -> BagsSolution:
-        """Return the ``BagsSolution`` of rows, without rows of weight 0."""
+    ) -> tuple[BagsSolution, Status]:
+        """Return the ``BagsSolution`` of rows, without rows of weight 0, and why bags ended."""
         by_neighbors = self.gamma == "neighbors"
         settings = BagSettings(
             n_bags=self.n_bags,
@@ -351,21 +353,22 @@ class SVDDEnsemble(OneClassEstimator):
         bags = found.function.bags
         support = np.unique(np.concatenate([bag.rows[bag.used] for bag in bags]))
         entries = [bag.entry for bag in bags]
-        return BagsSolution(
+        all_converged = all(entry["converged"] for entry in entries)
+        solution = BagsSolution(
             function=found.function,
             **describe_run(
                 support.astype(np.int32),
                 [len(support)],
                 sum(entry["iterations"] for entry in entries),
                 entries,
-                not found.stopped and all(entry["converged"] for entry in entries),
+                found.status is Status.CONVERGED and all_converged,
             ),
             scores=found.scores,
             scored=found.scored,
             rate=float(self.target_fpr),
             seed=seed,
-            stopped=found.stopped,
         )
+        return solution, found.status
 
     def _isolation(self) -> Isolation | None:
         """Return the ``Isolation`` that the score includes, or None."""
@@ -379,21 +382,22 @@ class SVDDEnsemble(OneClassEstimator):
             return _ISOLATION if self.isolation is True else self.isolation
         return None if is_matrix or self.isolation != "auto" else _ISOLATION
 
-    def _report_bags(self, found: BagsSolution) -> None:
+    def _report_bags(self, found: BagsSolution, status: Status) -> None:
         """Warn of bags that are missing or did not reach the tolerance; pass Ctrl-C on."""
-        n, stopped = len(found.function.bags), found.stopped
-        if stopped == Status.INTERRUPTED.value:
+        n = len(found.function.bags)
+        self.stop_reason_ = status.reason
+        if status is Status.INTERRUPTED:
             warn(
                 f"fit was interrupted after {n} of {self.n_bags} bags; the estimator uses these.",
                 ConvergenceWarning,
             )
             raise KeyboardInterrupt
-        if stopped:
-            advice = {Status.MAX_TIME.value: "raise max_time"}.get(
-                stopped, "fit again without the callback that stopped it"
-            )
+        if status is not Status.CONVERGED:
+            advice = "fit again without the callback that stopped it"
+            if status is Status.MAX_TIME:
+                advice = "raise max_time"
             warn(
-                f"SVDDEnsemble stopped early ({stopped}) after {n} of {self.n_bags} bags; "
+                f"SVDDEnsemble stopped early ({status.value}) after {n} of {self.n_bags} bags; "
                 f"{advice}, or pass {ref('n_bags', n)} if these are enough.",
                 ConvergenceWarning,
             )

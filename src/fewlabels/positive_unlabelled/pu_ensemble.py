@@ -172,6 +172,8 @@ class PUEnsemble(TwoClassEstimator):
         Pair steps of all models.
     fit_status_ : int
         0 if all models reached the tolerance, otherwise 1 (with a warning).
+    stop_reason_ : str
+        As of :class:`SVDD`.
     shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 

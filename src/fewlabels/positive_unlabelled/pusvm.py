@@ -157,7 +157,7 @@ class PUSVM(TwoClassEstimator):
     classes_ : ndarray of shape (2,)
         The value that marks unlabelled rows (also predicted for negatives), and the positive
         class.
-    support_, support_vectors_, history_, fit_status_, gamma_
+    support_, support_vectors_, history_, fit_status_, stop_reason_, gamma_
         As of :class:`SVDD`.
     dual_coef_ : ndarray of shape (1, n_SV)
         Coefficients:

@@ -122,7 +122,7 @@ def fit_estimator(
         messages.append("Ctrl-C ended the search; using the best settings so far, not compared")
         if budget is not None:
             budget.expire()
-    stopped = any(" stopped early (" in message for message in messages)
+    stopped = getattr(estimator, "stop_reason_", "converged") not in ("converged", "inexact")
     end = budget.calibration(seconds) if budget else Deadline()
     messages += _calibrate(estimator, data, observer, end, budget)
     return FitResult(estimator, tuning, seconds, messages, stopped)
