@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NoReturn, Self, cast
@@ -32,14 +32,8 @@ from ..base.two_classes import PROBABILITY, TwoClassEstimator
 from ..calibration.cross_fitting import Sample
 from ..calibration.curve import ClassCurves, Curve
 from ..data.labels.arrays import check_classes
-from ..data.labels.semi_supervised import (
-    one_vs_rest_labels,
-    read_classes,
-    read_known_labels,
-    read_semi_labels,
-)
-from ..kernels import KernelLike, Linear, SharedLeaves, Trees, centered
-from ..kernels.rows import find_shift
+from ..data.labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
+from ..kernels import KernelLike, Linear, SharedLeaves, Trees
 from ..rows.memory import MemorySource
 from ..rows.row_store import read_indices
 from ..rows.source import RowSource
@@ -48,15 +42,15 @@ from ..solvers.run import Callback
 from . import arguments
 from .branching import PROVEN, describe_early_stops
 from .calibrator import Calibrator
-from .certifier import Certifier
 from .class_path import PathOptions
-from .consolidation import Consolidation, cheap_strategies, read_strategies
-from .data import S3VMData, S3VMSolution
+from .consolidation import cheap_strategies, improve, read_strategies, renew_graph
+from .data import S3VMProblem
+from .description import add_offset
+from .following import follow, search_near_newest
 from .problem import SemiSupervised
 from .stream import S3VMStream
 from .task import SEMI_SUPERVISED
-from .trainer import Trainer
-from .updater import TrainingRecord, Updater, warn_of_training
+from .trainer import Trainer, Training, TrainingRecord
 
 # The name of decisions by models trained without the rows among the late values.
 _LEFT_OUT = "left-out decisions"
@@ -356,8 +350,8 @@ class S3VM(TwoClassEstimator):
     _out_of_core = OutOfCoreSupport(_OUTSIDE, kernels=(Linear,), arrays=False)
     # Objectives and bounds of batch trainings.
     _record = TrainingRecord(())
-    # What the class ratio has added to f, if anything.
-    _offset = cast("float | FloatArray | None", None)
+    # What the class ratio has added to f.
+    _offset = cast("float | FloatArray", 0.0)
     # Where there is no stream: what a curve is fitted to, and which rows these are.
     _sample = cast("Sample | None", None)
     _kept = cast("IntArray | None", None)
@@ -388,8 +382,16 @@ class S3VM(TwoClassEstimator):
         """
         arguments.refuse_no_labels(type(self).__name__, y)
         with self._source(X, sample_weight, y=y) as rows:
-            given, classes = self._read_labels(rows, y)
-            self._fit_source(rows, given, classes, callback)
+            label, classes = self._read_labels(rows, y)
+            self._set_kernel(rows)
+            arguments.check_each_has_labels(label[rows.indices], classes)
+            problem = self._state_problem(rows, label, classes)
+            if self.solver == "path":
+                return self._fit_by_path(self._make_stream(problem))
+            trainer = self._trainer(rows)
+            training = trainer.train(problem, callback)
+            self._store_training(training)
+            trainer.report_status(training.solutions, training.gram)
         return self
 
     # -- updates ---------------------------------------------------------------------------------
@@ -425,17 +427,14 @@ class S3VM(TwoClassEstimator):
         if self._cache is None:
             return self._begin(X, y, classes, sample_weight)
         stream = self._ready_stream()
-        named = self.classes_ if classes is None else read_classes(classes, self.unlabeled)
-        if set(self.classes_.tolist()) <= set(named.tolist()):
-            new = self._read_new_rows(X, y, sample_weight, named)
-            if len(named) > len(self.classes_):
-                stream.check_new(new["label"], new["weight"])
-                stream = self._with_classes(stream, named)
-        else:
-            check_classes(named, self.classes_)
+        all_classes = self._read_all_classes(classes)
+        new = self._read_new_rows(X, y, sample_weight, all_classes)
+        if len(all_classes) > len(self.classes_):
+            stream.check_new(new["label"], new["weight"])
+            stream = self._with_classes(stream, all_classes)
         if self.solver == "branch-and-bound":
             return self._add_by_branching(stream, **new)
-        return self._run_update("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
+        return self._run_update("partial_fit", stream, self.max_steps, partial(stream.add, **new))
 
     @exclusive
     def relabel(
@@ -454,16 +453,11 @@ class S3VM(TwoClassEstimator):
         """
         stream = self._ready_stream()
         indices = read_indices(indices, len(stream))
-        named = self.classes_ if classes is None else read_classes(classes, self.unlabeled)
-        if not set(self.classes_.tolist()) <= set(named.tolist()):
-            check_classes(named, self.classes_)
-        label = read_known_labels(y, len(indices), named, self.unlabeled)
-        if len(named) > len(self.classes_):
-            stream = self._with_classes(stream, named)
-
-        def change() -> None:
-            stream.relabel(indices, label)
-
+        all_classes = self._read_all_classes(classes)
+        label = read_known_labels(y, len(indices), all_classes, self.unlabeled)
+        if len(all_classes) > len(self.classes_):
+            stream = self._with_classes(stream, all_classes)
+        change = partial(stream.relabel, indices, label)
         return self._run_update("relabel", stream, self.max_steps, change)
 
     @exclusive
@@ -553,8 +547,8 @@ class S3VM(TwoClassEstimator):
             return False
         renewed = self._learns_kernel and self._renew_graph(stream)
         values = np.atleast_1d(self.objective_).tolist()
-        with self._updating(stream) as updater:
-            return Consolidation(updater).improve(values, strategies) or renewed
+        with self._recording() as trainer:
+            return improve(stream, trainer, values, strategies) or renewed
 
     # -- predictions -----------------------------------------------------------------------------
 
@@ -584,7 +578,7 @@ class S3VM(TwoClassEstimator):
 
     # -- what a fit has found --------------------------------------------------------------------
 
-    objective_ = property(lambda self: self._certified.objective)
+    objective_ = property(lambda self: self._certificate.objective)
 
     @property
     def duality_gap_(self) -> NoReturn:
@@ -592,12 +586,12 @@ class S3VM(TwoClassEstimator):
             f"{type(self).__name__} has no duality gap, because the problem is not convex."
         )
 
-    kkt_violation_ = property(lambda self: self._certified.violation)
+    kkt_violation_ = property(lambda self: self._certificate.violation)
 
     @property
     @consistent
     def transduction_(self) -> AnyArray:
-        return self.classes_[self._certified.positive.astype(np.intp)]
+        return self.classes_[self._certificate.positive.astype(np.intp)]
 
     @property
     @consistent
@@ -607,7 +601,7 @@ class S3VM(TwoClassEstimator):
             raise AttributeError(
                 "training_decisions_ needs the training rows, which were released."
             )
-        f = self._certifier().decisions_at(self._held_stream)
+        f = self._held_stream.decisions() + self._offset
         ahead = np.isnan(f).reshape(len(f), -1).any(axis=1)  # the path has yet to reach them
         if ahead.any():
             rows = self.training_rows_
@@ -665,113 +659,85 @@ class S3VM(TwoClassEstimator):
         tags.classifier_tags.multi_class = True
         return tags
 
+    def _read_all_classes(self, classes: ClassesLike | None) -> AnyArray:
+        """Return the classes that users pass, which are the model's and perhaps new ones."""
+        if classes is None:
+            return self.classes_
+        all_classes = read_classes(classes, self.unlabeled)
+        if not set(self.classes_.tolist()) <= set(all_classes.tolist()):
+            check_classes(all_classes, self.classes_)
+        return all_classes
+
     def _read_labels(self, rows: RowSource, y: VectorLike) -> tuple[FloatArray, AnyArray]:
         """Return labels of all rows of a ``RowSource``, by number, and the classes."""
         check_consistent_length(np.empty(rows.shape[0]), y)
         return arguments.read_labels(y, self.unlabeled)
 
-    def _fit_source(
-        self,
-        rows: RowSource,
-        given: FloatArray,
-        classes: AnyArray,
-        callback: Callback | None,
-    ) -> None:
-        """Fit to the rows of a ``RowSource`` with labels."""
-        self._set_kernel(rows)
-        label, weights = given[rows.indices], rows.weights
-        arguments.check_weights(weights)
-        arguments.check_each_has_labels(label, classes)
+    def _state_problem(self, rows: RowSource, label: FloatArray, classes: AnyArray) -> S3VMProblem:
+        """Set what follows from rows and their labels, and return the problem."""
         self.classes_: AnyArray = classes
-        self._prepare(rows, label)
-        problems, shift = self._problems(), rows.shift(self._make_kernel())
-        stream: S3VMStream | None = None
-        if self.solver == "path" or (rows.kept is None and rows.is_updatable):
-            arguments.refuse_matrix(self.kernel)
-            arguments.refuse_left_out(rows.kept)
-            assert isinstance(rows, MemorySource)
-            stream = self._make_stream(problems, rows, label, shift)
-        if self.solver == "path":
-            assert stream is not None
-            self._open_stream("fit", stream)
-            if self._calibrator().moves_intercept and stream.ready and stream.done:
-                self._with_intercept(self._solution_now, self._sample_of_stream())
-                self._cache = VersionedCache()
-            return
-        self._offset = None
-        trainer, certifier = self._trainer(rows), self._certifier()
-        if self.C_star == 0 and self.balance is False and rows.is_updatable:
-            assert isinstance(rows, MemorySource)
-            data, ran, solution = self._train_on_labels(rows, given, problems, shift, callback)
-            f = solution.function(rows.X, n_jobs=self.n_jobs).reshape(len(label), -1)
-            known = np.flatnonzero(label)
-            found = [one.extend_to_all(known, own) for one, own in zip(ran, f.T, strict=True)]
-        else:
-            gram = rows.gram(certifier.kernel, shift, trainer.gram)
-            data = S3VMData.for_classes(
-                gram, problems, one_vs_rest_labels(label, len(self.classes_)), weights
-            )
-            found = ran = trainer.train(data, callback)
-            solution = certifier.describe_training(found, data, rows, label, shift)
-        if stream is not None:
-            for path, one in zip(stream.paths, found, strict=True):
-                path.start_from(one)
-        self._attach_stream(stream)
-        sample = None
-        if isinstance(rows, MemorySource):
-            sample = Sample(rows.X, label, weights, rows.is_matrix)
-        self._sample, self._kept = sample if stream is None else None, rows.kept
-        self._record = TrainingRecord.from_solutions(found)
-        if sample is not None:
-            solution = self._with_intercept(solution, sample)
-        certificate = self._certifier().certificate_of(found, solution.function, rows, given)
-        self._store_solution(solution, certificate=certificate)
-        warn_of_training(type(self).__name__, ran, data[0].gram, self.tol, self._deadline)
-
-    def _train_on_labels(
-        self,
-        rows: MemorySource,
-        given: FloatArray,
-        problems: list[SemiSupervised],
-        shift: FloatArray | None,
-        callback: Callback | None,
-    ) -> tuple[list[S3VMData], list[S3VMSolution], Solution]:
-        """Data, outcome and ``Solution`` where unlabelled rows neither cost nor hold the mean."""
-        trainer, certifier, some = self._trainer(), self._certifier(), rows.exclude(given == 0)
-        label = given[some.indices]
-        gram = trainer.gram(certifier.kernel, centered(some.X, shift))
-        data = S3VMData.for_classes(
-            gram, problems, one_vs_rest_labels(label, len(self.classes_)), some.weights
-        )
-        found = trainer.train(data, callback)
-        return data, found, certifier.describe_training(found, data, some, label, shift)
-
-    def _prepare(self, rows: RowSource, label: FloatArray) -> None:
-        """Take from the labels of ``MemorySource`` what training begins with."""
+        counting = label[rows.indices]
         self.class_ratio_, self.class_ratio_interval_ = arguments.class_ratio_of(
-            self.class_ratio, self.balance, rows, label, self.classes_, self._seed()
+            self.class_ratio, self.balance, rows, counting, classes, self._seed()
         )
         self._means: list[float] | None = None
         if self.class_ratio is None and self.class_ratio_ is not None:
             assert isinstance(rows, MemorySource)
-            f, weight = arguments.fit_labels_alone(self, rows, label)
+            f, weight = arguments.fit_labels_alone(self, rows, counting)
             self._means = arguments.find_means(f, weight, self.class_ratio_)
         if arguments.has_trees(self.kernel):
             assert isinstance(rows, MemorySource)
             self._deformed = arguments.grow_trees(
-                self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()
+                self.kernel, rows, counting, len(classes), self.gamma_, self._seed()
             )
+        kernel = self._make_kernel()
+        return S3VMProblem(
+            self._class_objectives(classes), kernel, rows, label, rows.shift(kernel)
+        )
 
-    def _problems(self, classes: AnyArray | None = None) -> list[SemiSupervised]:
-        """Return the problem of the function of two classes, or of each of several."""
-        classes = self.classes_ if classes is None else classes
+    def _fit_by_path(self, stream: S3VMStream) -> Self:
+        """Build the path of every function over all rows."""
+        self._open_stream("fit", stream)
+        calibrator = self._calibrator()
+        if calibrator.moves_intercept and stream.ready and stream.done:
+            self._offset = calibrator.offset(self.function_, self._sample_of_stream())
+            self._cache = VersionedCache()  # what is in it has another intercept
+        return self
+
+    def _store_training(self, training: Training) -> None:
+        """Keep the outcome of batch training, and a stream that begins there."""
+        problem, rows, stream, sample = training.problem, training.problem.rows, None, None
+        if rows.kept is None and rows.is_updatable:
+            stream = self._make_stream(problem)
+            for path, found in zip(stream.paths, training.on_all_rows, strict=True):
+                path.start_from(found)
+        self._attach_stream(stream)
+        if isinstance(rows, MemorySource):
+            label = problem.label[rows.indices]
+            sample = Sample(rows.X, label, rows.weights, rows.is_matrix)
+        self._sample, self._kept = sample if stream is None else None, rows.kept
+        self._record = TrainingRecord.from_solutions(training.on_all_rows)
+        solution, self._offset = training.solution, 0.0
+        calibrator = self._calibrator()
+        if sample is not None and calibrator.moves_intercept:
+            self._offset = calibrator.offset(solution.function, sample)
+            solution = add_offset(solution, self._offset)
+        certificate = training.certificate(solution.function, self._offset)
+        self._store_solution(solution, certificate=certificate)
+
+    def _class_objectives(self, classes: AnyArray) -> list[SemiSupervised]:
+        """Return what the function of two classes minimises, or each function of several."""
         return arguments.build_objectives(
             self.C, self.C_star, self.balance, self.class_ratio_, classes, self._means
         )
 
     def _trainer(self, rows: RowSource | None = None) -> Trainer:
         return Trainer(
+            type(self).__name__,
             partial(self._settings, self.tol, 0.0),
+            self.tol,
+            self._deadline,
+            self._record,
             1e6 * self.cache_size,
             resolve_n_jobs(self.n_jobs),
             annealing=self.annealing,
@@ -779,10 +745,6 @@ class S3VM(TwoClassEstimator):
             max_nodes=self.max_nodes,
             source=rows,
         )
-
-    def _certifier(self) -> Certifier:
-        n_classes = len(self.classes_)
-        return Certifier(self._make_kernel(), n_classes, self._offset, self.tol, self.n_jobs)
 
     def _fit_curve(self) -> Curve | ClassCurves:
         sample = self._sample if self._stream is None else self._sample_of_stream()
@@ -792,7 +754,7 @@ class S3VM(TwoClassEstimator):
                 "probabilities; call predict_proba once before you save the model, or fit again."
             )
         sample, calibrator = sample._replace(groups=self._groups), self._calibrator()
-        scores = self._certifier().with_offset(calibrator.decisions(sample))
+        scores = calibrator.decisions(sample) + self._offset
         assert self._cache is not None and self.probability is not None
         self._cache.store(_LEFT_OUT, self._version, scores)
         return calibrator.curve(scores, sample, self.probability, self.function_)
@@ -813,20 +775,11 @@ class S3VM(TwoClassEstimator):
         # Forests grow without the labels of a fold.
         graph = self._deformed if self._deformed is not None and self._deformed.has_graph else None
         columns = None if self._kept is None else (self._kept, self.shape_fit_[0])
-        return Calibrator(self, self._problems(), graph, columns, self._deadline)
-
-    def _with_intercept(self, solution: Solution, sample: Sample) -> Solution:
-        """Return the ``Solution`` with its intercept where the classes are equally probable."""
-        function = solution.function
-        offset = self._calibrator().offset(function, sample)
-        if offset is None:
-            return solution
-        self._offset = offset
-        bias: Any = function.bias + offset  # an array of several functions
-        return replace(solution, function=replace(function, bias=bias))
+        objectives = self._class_objectives(self.classes_)
+        return Calibrator(self, objectives, graph, columns, self._deadline)
 
     def _describe_solution(self) -> Solution:
-        return self._certifier().current_solution(self._held_stream)
+        return self._held_stream.describe(self._offset, self.tol)
 
     def _read_new_rows(
         self,
@@ -842,8 +795,9 @@ class S3VM(TwoClassEstimator):
         return {"X": rows, "label": label, "weight": weight}
 
     def _run_stream(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
-        with self._updating(self._held_stream) as updater:
-            return updater.catch_up(name, max_steps)
+        by_training = self.solver != "path"
+        with self._recording() as trainer:
+            return follow(self._held_stream, trainer, name, max_steps, by_training=by_training)
 
     def _ready_stream(self) -> S3VMStream:
         """Return the stream, its paths begun if that is possible."""
@@ -876,14 +830,13 @@ class S3VM(TwoClassEstimator):
         return self
 
     @property
-    def _certified(self) -> Certificate:
+    def _certificate(self) -> Certificate:
         return self._get_value(
-            "certificate",
-            lambda: self._certifier().certificate_at(self._held_stream, self.function_),
+            "certificate", lambda: self._held_stream.certify(self.function_, self._offset)
         )
 
     def _cached_names_to_keep(self) -> list[str]:
-        _ = self._certified
+        _ = self._certificate
         return ["certificate", self._curve_name]
 
     def _state(self) -> dict[str, Any]:
@@ -893,29 +846,21 @@ class S3VM(TwoClassEstimator):
     def _renew_graph(self, stream: S3VMStream) -> bool:
         """Train under the kernel with the graph of the present rows; return whether it changed."""
         kernel = self._kernel_over(stream.rows(stream.places))
-        with self._updating(stream) as updater:
-            strategy = "row-by-row" if self.solver == "path" else "batch"
-            renewed = Consolidation(updater).renew(kernel, strategy)
+        strategy = "row-by-row" if self.solver == "path" else "batch"
+        with self._recording() as trainer:
+            renewed = renew_graph(stream, trainer, kernel, strategy)
         if renewed:
             self._deformed = kernel
         return renewed
 
     @contextmanager
-    def _updating(self, stream: S3VMStream) -> Iterator[Updater]:
-        """Yield an ``Updater`` of the stream; what it has trained is recorded."""
-        updater = Updater(
-            type(self).__name__,
-            stream,
-            self._trainer,
-            self._record,
-            self.tol,
-            self._deadline,
-            begins_by_training=self.solver != "path",
-        )
+    def _recording(self) -> Iterator[Trainer]:
+        """Yield a ``Trainer``, and keep the record of what it trains."""
+        trainer = self._trainer()
         try:
-            yield updater
+            yield trainer
         finally:
-            self._record = updater.record
+            self._record = trainer.record
 
     @property
     def _held_stream(self) -> S3VMStream:
@@ -949,34 +894,31 @@ class S3VM(TwoClassEstimator):
         if label is None:
             label = read_known_labels(y, rows.X.shape[0], named, self.unlabeled)
         check_consistent_length(rows.X, label)
-        self.classes_ = named
-        self._prepare(rows, label)
-        shift = find_shift(self._make_kernel(), rows.X)
-        stream = self._make_stream(self._problems(), rows, label, shift)
+        stream = self._make_stream(self._state_problem(rows, label, named))
         stream.check()
         return self._open_stream("partial_fit", stream)
 
-    def _make_stream(
-        self,
-        problems: list[SemiSupervised],
-        rows: MemorySource,
-        label: AnyArray,
-        shift: FloatArray | None,
-    ) -> S3VMStream:
+    def _make_stream(self, problem: S3VMProblem) -> S3VMStream:
+        """Return a stream of the rows of a problem, whose paths have not begun."""
+        rows, n_functions = problem.rows, len(problem.class_objectives)
+        arguments.refuse_matrix(self.kernel)
+        arguments.refuse_left_out(rows.kept)
+        assert isinstance(rows, MemorySource)
+        options = PathOptions(
+            self.balance_update,
+            self._cache_bytes / n_functions,
+            resolve_n_jobs(self.n_jobs),
+            self.path_order,
+        )
         stream = S3VMStream(
-            self._make_kernel(),
-            problems,
-            PathOptions(
-                self.balance_update,
-                self._cache_bytes / len(problems),
-                resolve_n_jobs(self.n_jobs),
-                self.path_order,
-            ),
+            problem.kernel,
+            problem.class_objectives,
+            options,
             rows.X,
-            label,
+            problem.label,
             rows.weight,
-            shift,
-            names=self.classes_.tolist() if len(problems) > 1 else None,
+            problem.shift,
+            names=self.classes_.tolist() if n_functions > 1 else None,
         )
         stream.deadline = self._deadline
         return stream
@@ -985,7 +927,7 @@ class S3VM(TwoClassEstimator):
         """Hold the rows of a model that has no solution yet, and follow them."""
         self._attach_stream(stream)
         self._cache, self._sample, self._kept = VersionedCache(), None, None
-        self._offset = None
+        self._offset = 0.0
         self._record = TrainingRecord(tuple([] for _ in stream.paths))
         with self._discard_on_error():
             return self._run_update(name, stream, None if name == "fit" else self.max_steps)
@@ -997,7 +939,7 @@ class S3VM(TwoClassEstimator):
         # An estimate was without them.
         self.class_ratio_ = self.class_ratio_interval_ = self._means = None
         before = np.searchsorted(named, self.classes_)
-        problem = self._problems(named)[0]
+        problem = self._class_objectives(named)[0]
         stream = self._stream = stream.with_classes(named.tolist(), before, problem)
         stream.begin_paths()
         stream.reprice(problem.C, problem.C_star)
@@ -1022,9 +964,9 @@ class S3VM(TwoClassEstimator):
             one, were_ready = slice(i, i + 1), [path.ready for path in stream.paths]
             new = X[one], label[one], None if weight is None else weight[one]
             self._run_update("partial_fit", stream, None, partial(stream.add, *new))
-            with self._updating(stream) as updater:
+            with self._recording() as trainer:
                 searches += [
-                    updater.search_near_newest(path, self.n_neighbors)
+                    search_near_newest(stream, path, trainer, self.n_neighbors)
                     for path, was_ready in zip(stream.paths, were_ready, strict=True)
                     if was_ready and path.has_path
                 ]
