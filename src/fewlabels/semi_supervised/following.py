@@ -86,16 +86,14 @@ def _train(
     return found
 
 
-def search_near_newest(
-    stream: S3VMStream, path: ClassPath, trainer: Trainer, n_neighbors: int
-) -> Search:
+def search_near_newest(path: ClassPath, trainer: Trainer, n_neighbors: int) -> Search:
     """Return the ``SignSearch`` around the newest row.
 
     The path continues from better signs.
     """
     places = path.rows.places
     gram = make_gram(
-        path.kernel, path.state.kernel_rows(places), dtype=np.float64, n_jobs=stream.n_jobs
+        path.kernel, path.state.kernel_rows(places), dtype=np.float64, n_jobs=trainer.n_jobs
     )
     label, weight = path.training_labels
     search = search_near_last(

@@ -32,7 +32,7 @@ from ..base.two_classes import PROBABILITY, TwoClassEstimator
 from ..calibration.cross_fitting import Sample
 from ..calibration.curve import ClassCurves, Curve
 from ..data.labels.arrays import check_classes
-from ..data.labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
+from ..data.labels.semi_supervised import read_classes, read_known_labels
 from ..kernels import KernelLike, Linear, SharedLeaves, Trees
 from ..rows.memory import MemorySource
 from ..rows.row_store import read_indices
@@ -55,8 +55,6 @@ from .trainer import Trainer, Training, TrainingRecord
 # The name of decisions by models trained without the rows among the late values.
 _LEFT_OUT = "left-out decisions"
 _OUTSIDE = {"solver": ("auto", "cccp"), "probability": (None,), "class_ratio": (None,)}
-
-
 _NO_CLASSES = (
     "To start before every class has a label, pass classes=[...] to the first partial_fit."
 )
@@ -348,6 +346,7 @@ class S3VM(TwoClassEstimator):
 
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelEstimator._FIXED)
     _out_of_core = OutOfCoreSupport(_OUTSIDE, kernels=(Linear,), arrays=False)
+    # Set by fits, and without annotations, which would make them parameters.
     # Objectives and bounds of batch trainings.
     _record = TrainingRecord(())
     # What the class ratio has added to f.
@@ -652,21 +651,12 @@ class S3VM(TwoClassEstimator):
         assert self._cache is not None
         return self._cache.peek(_LEFT_OUT, self._version)
 
-    # -- how it is done --------------------------------------------------------------------------
+    # -- fitting ---------------------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         return tags
-
-    def _read_all_classes(self, classes: ClassesLike | None) -> AnyArray:
-        """Return the classes that users pass, which are the model's and perhaps new ones."""
-        if classes is None:
-            return self.classes_
-        all_classes = read_classes(classes, self.unlabeled)
-        if not set(self.classes_.tolist()) <= set(all_classes.tolist()):
-            check_classes(all_classes, self.classes_)
-        return all_classes
 
     def _read_labels(self, rows: RowSource, y: VectorLike) -> tuple[FloatArray, AnyArray]:
         """Return labels of all rows of a ``RowSource``, by number, and the classes."""
@@ -695,14 +685,26 @@ class S3VM(TwoClassEstimator):
             self._class_objectives(classes), kernel, rows, label, rows.shift(kernel)
         )
 
-    def _fit_by_path(self, stream: S3VMStream) -> Self:
-        """Build the path of every function over all rows."""
-        self._open_stream("fit", stream)
-        calibrator = self._calibrator()
-        if calibrator.moves_intercept and stream.ready and stream.done:
-            self._offset = calibrator.offset(self.function_, self._sample_of_stream())
-            self._cache = VersionedCache()  # what is in it has another intercept
-        return self
+    def _class_objectives(self, classes: AnyArray) -> list[SemiSupervised]:
+        """Return what the function of two classes minimises, or each function of several."""
+        return arguments.build_objectives(
+            self.C, self.C_star, self.balance, self.class_ratio_, classes, self._means
+        )
+
+    def _trainer(self, rows: RowSource | None = None) -> Trainer:
+        return Trainer(
+            type(self).__name__,
+            partial(self._settings, self.tol, 0.0),
+            self.tol,
+            self._deadline,
+            self._record,
+            1e6 * self.cache_size,
+            resolve_n_jobs(self.n_jobs),
+            annealing=self.annealing,
+            branching=self.solver == "branch-and-bound",
+            max_nodes=self.max_nodes,
+            source=rows,
+        )
 
     def _store_training(self, training: Training) -> None:
         """Keep the outcome of batch training, and a stream that begins there."""
@@ -725,58 +727,158 @@ class S3VM(TwoClassEstimator):
         certificate = training.certificate(solution.function, self._offset)
         self._store_solution(solution, certificate=certificate)
 
-    def _class_objectives(self, classes: AnyArray) -> list[SemiSupervised]:
-        """Return what the function of two classes minimises, or each function of several."""
-        return arguments.build_objectives(
-            self.C, self.C_star, self.balance, self.class_ratio_, classes, self._means
-        )
+    def _fit_by_path(self, stream: S3VMStream) -> Self:
+        """Build the path of every function over all rows."""
+        self._open_stream("fit", stream)
+        calibrator = self._calibrator()
+        if calibrator.moves_intercept and stream.ready and stream.done:
+            self._offset = calibrator.offset(self.function_, self._sample_of_stream())
+            self._cache = VersionedCache()  # what is in it has another intercept
+        return self
 
-    def _trainer(self, rows: RowSource | None = None) -> Trainer:
-        return Trainer(
-            type(self).__name__,
-            partial(self._settings, self.tol, 0.0),
-            self.tol,
-            self._deadline,
-            self._record,
-            1e6 * self.cache_size,
+    # -- updating --------------------------------------------------------------------------------
+
+    def _begin(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        classes: ClassesLike | None,
+        sample_weight: VectorLike | None,
+    ) -> Self:
+        """Hold the first rows of a stream, and follow them."""
+        arguments.refuse_matrix(self.kernel)
+        label = None
+        if classes is not None:
+            all_classes = read_classes(classes, self.unlabeled)
+        elif y is None:
+            raise ValueError(_NO_CLASSES)
+        else:
+            try:
+                label, all_classes = arguments.read_labels(y, self.unlabeled)
+            except ValueError as error:
+                raise ValueError(f"{error} {_NO_CLASSES}") from None
+        rows = fit_rows(self, X, sample_weight)
+        self._set_kernel(rows)
+        arguments.refuse_left_out(rows.kept)
+        if label is None:
+            label = read_known_labels(y, rows.X.shape[0], all_classes, self.unlabeled)
+        check_consistent_length(rows.X, label)
+        stream = self._make_stream(self._state_problem(rows, label, all_classes))
+        stream.check()
+        return self._open_stream("partial_fit", stream)
+
+    def _make_stream(self, problem: S3VMProblem) -> S3VMStream:
+        """Return a stream of the rows of a problem, whose paths have not begun."""
+        rows, n_functions = problem.rows, len(problem.class_objectives)
+        arguments.refuse_matrix(self.kernel)
+        arguments.refuse_left_out(rows.kept)
+        assert isinstance(rows, MemorySource)
+        options = PathOptions(
+            self.balance_update,
+            self._cache_bytes / n_functions,
             resolve_n_jobs(self.n_jobs),
-            annealing=self.annealing,
-            branching=self.solver == "branch-and-bound",
-            max_nodes=self.max_nodes,
-            source=rows,
+            self.path_order,
         )
+        stream = S3VMStream(
+            problem.kernel,
+            problem.class_objectives,
+            options,
+            rows.X,
+            problem.label,
+            rows.weight,
+            problem.shift,
+            names=self.classes_.tolist() if n_functions > 1 else None,
+        )
+        stream.deadline = self._deadline
+        return stream
 
-    def _fit_curve(self) -> Curve | ClassCurves:
-        sample = self._sample if self._stream is None else self._sample_of_stream()
-        if sample is None:
+    def _open_stream(self, name: str, stream: S3VMStream) -> Self:
+        """Hold the rows of a model that has no solution yet, and follow them."""
+        self._attach_stream(stream)
+        self._cache, self._sample, self._kept = VersionedCache(), None, None
+        self._offset = 0.0
+        self._record = TrainingRecord(tuple([] for _ in stream.paths))
+        with self._discard_on_error():
+            return self._run_update(name, stream, None if name == "fit" else self.max_steps)
+
+    def _read_all_classes(self, classes: ClassesLike | None) -> AnyArray:
+        """Return the classes that users pass, which are the model's and perhaps new ones."""
+        if classes is None:
+            return self.classes_
+        all_classes = read_classes(classes, self.unlabeled)
+        if not set(self.classes_.tolist()) <= set(all_classes.tolist()):
+            check_classes(all_classes, self.classes_)
+        return all_classes
+
+    def _with_classes(self, stream: S3VMStream, all_classes: AnyArray) -> S3VMStream:
+        """Return the stream, of more classes than so far from now on."""
+        arguments.check_new_classes(self.class_ratio, self.balance)
+        self._run_update("resume", stream)
+        # An estimate was without them.
+        self.class_ratio_ = self.class_ratio_interval_ = self._means = None
+        before = np.searchsorted(all_classes, self.classes_)
+        problem = self._class_objectives(all_classes)[0]
+        stream = self._stream = stream.with_classes(all_classes.tolist(), before, problem)
+        stream.begin_paths()
+        stream.reprice(problem.C, problem.C_star)
+        places = before[-len(self._record.objectives) :]
+        self.classes_ = all_classes
+        self._record = self._record.with_functions(len(all_classes), places)
+        return stream
+
+    def _add_by_branching(
+        self, stream: S3VMStream, X: RowMatrix, label: FloatArray, weight: FloatArray | None
+    ) -> Self:
+        """Add rows one at a time; after each, search the signs around it."""
+        if self.max_steps is not None:
             raise ValueError(
-                f"this {type(self).__name__} has neither training rows nor calibrated "
-                "probabilities; call predict_proba once before you save the model, or fit again."
+                f"branch and bound needs the complete path, but max_steps={self.max_steps} "
+                "limits it; set max_steps=None."
             )
-        sample, calibrator = sample._replace(groups=self._groups), self._calibrator()
-        scores = calibrator.decisions(sample) + self._offset
-        assert self._cache is not None and self.probability is not None
-        self._cache.store(_LEFT_OUT, self._version, scores)
-        return calibrator.curve(scores, sample, self.probability, self.function_)
+        stream.check_new(label, weight)
+        self._run_update("resume", stream)
+        searches = []
+        for i in range(len(label)):
+            row, were_ready = slice(i, i + 1), [path.ready for path in stream.paths]
+            new = X[row], label[row], None if weight is None else weight[row]
+            self._run_update("partial_fit", stream, None, partial(stream.add, *new))
+            with self._recording() as trainer:
+                searches += [
+                    search_near_newest(path, trainer, self.n_neighbors)
+                    for path, was_ready in zip(stream.paths, were_ready, strict=True)
+                    if was_ready and path.has_path
+                ]
+        message = describe_early_stops(searches, len(label))
+        if message is not None:
+            warn(message, ConvergenceWarning)
+        return self
 
-    def _sample_of_stream(self) -> Sample:
-        stream = self._held_stream
-        if not stream.ready:
-            raise ValueError(
-                "predict_proba needs labels of every class, which are missing so far; pass "
-                "labels to partial_fit or relabel."
-            )
-        if stream.has_path and not stream.done:
-            raise ValueError("an update is unfinished; call resume() before predict_proba.")
-        places = stream.places
-        return Sample(stream.rows(places), stream.label(places), stream.store["weight"][places])
+    def _renew_graph(self, stream: S3VMStream) -> bool:
+        """Train under the kernel with the graph of the present rows; return whether it changed."""
+        kernel = self._kernel_over(stream.rows(stream.places))
+        strategy = "row-by-row" if self.solver == "path" else "batch"
+        with self._recording() as trainer:
+            renewed = renew_graph(stream, trainer, kernel, strategy)
+        if renewed:
+            self._deformed = kernel
+        return renewed
 
-    def _calibrator(self) -> Calibrator:
-        # Forests grow without the labels of a fold.
-        graph = self._deformed if self._deformed is not None and self._deformed.has_graph else None
-        columns = None if self._kept is None else (self._kept, self.shape_fit_[0])
-        objectives = self._class_objectives(self.classes_)
-        return Calibrator(self, objectives, graph, columns, self._deadline)
+    @contextmanager
+    def _recording(self) -> Iterator[Trainer]:
+        """Yield a ``Trainer``, and keep the record of what it trains."""
+        trainer = self._trainer()
+        try:
+            yield trainer
+        finally:
+            self._record = trainer.record
+
+    @property
+    def _held_stream(self) -> S3VMStream:
+        """The stream of a model that has one."""
+        assert self._stream is not None
+        return cast(S3VMStream, self._stream)
+
+    # -- called by the base classes --------------------------------------------------------------
 
     def _describe_solution(self) -> Solution:
         return self._held_stream.describe(self._offset, self.tol)
@@ -829,12 +931,6 @@ class S3VM(TwoClassEstimator):
             self.consolidate(cheap_strategies(self.solver))
         return self
 
-    @property
-    def _certificate(self) -> Certificate:
-        return self._get_value(
-            "certificate", lambda: self._held_stream.certify(self.function_, self._offset)
-        )
-
     def _cached_names_to_keep(self) -> list[str]:
         _ = self._certificate
         return ["certificate", self._curve_name]
@@ -843,134 +939,42 @@ class S3VM(TwoClassEstimator):
         """Without rows that only the curve is for."""
         return {**super()._state(), "_sample": None}
 
-    def _renew_graph(self, stream: S3VMStream) -> bool:
-        """Train under the kernel with the graph of the present rows; return whether it changed."""
-        kernel = self._kernel_over(stream.rows(stream.places))
-        strategy = "row-by-row" if self.solver == "path" else "batch"
-        with self._recording() as trainer:
-            renewed = renew_graph(stream, trainer, kernel, strategy)
-        if renewed:
-            self._deformed = kernel
-        return renewed
-
-    @contextmanager
-    def _recording(self) -> Iterator[Trainer]:
-        """Yield a ``Trainer``, and keep the record of what it trains."""
-        trainer = self._trainer()
-        try:
-            yield trainer
-        finally:
-            self._record = trainer.record
-
     @property
-    def _held_stream(self) -> S3VMStream:
-        """The stream of a model that has one."""
-        assert self._stream is not None
-        return cast(S3VMStream, self._stream)
-
-    def _begin(
-        self,
-        X: MatrixLike,
-        y: VectorLike | None,
-        classes: ClassesLike | None,
-        sample_weight: VectorLike | None,
-    ) -> Self:
-        """Return the first rows of a stream."""
-        arguments.refuse_matrix(self.kernel)
-        label = None
-        if classes is not None:
-            named = read_classes(classes, self.unlabeled)
-        elif y is None:
-            raise ValueError(_NO_CLASSES)
-        else:
-            try:
-                read_semi_labels(y, self.unlabeled)
-            except ValueError as error:
-                raise ValueError(f"{error} {_NO_CLASSES}") from None
-            label, named = arguments.read_labels(y, self.unlabeled)
-        rows = fit_rows(self, X, sample_weight)
-        self._set_kernel(rows)
-        arguments.refuse_left_out(rows.kept)
-        if label is None:
-            label = read_known_labels(y, rows.X.shape[0], named, self.unlabeled)
-        check_consistent_length(rows.X, label)
-        stream = self._make_stream(self._state_problem(rows, label, named))
-        stream.check()
-        return self._open_stream("partial_fit", stream)
-
-    def _make_stream(self, problem: S3VMProblem) -> S3VMStream:
-        """Return a stream of the rows of a problem, whose paths have not begun."""
-        rows, n_functions = problem.rows, len(problem.class_objectives)
-        arguments.refuse_matrix(self.kernel)
-        arguments.refuse_left_out(rows.kept)
-        assert isinstance(rows, MemorySource)
-        options = PathOptions(
-            self.balance_update,
-            self._cache_bytes / n_functions,
-            resolve_n_jobs(self.n_jobs),
-            self.path_order,
+    def _certificate(self) -> Certificate:
+        return self._get_value(
+            "certificate", lambda: self._held_stream.certify(self.function_, self._offset)
         )
-        stream = S3VMStream(
-            problem.kernel,
-            problem.class_objectives,
-            options,
-            rows.X,
-            problem.label,
-            rows.weight,
-            problem.shift,
-            names=self.classes_.tolist() if n_functions > 1 else None,
-        )
-        stream.deadline = self._deadline
-        return stream
 
-    def _open_stream(self, name: str, stream: S3VMStream) -> Self:
-        """Hold the rows of a model that has no solution yet, and follow them."""
-        self._attach_stream(stream)
-        self._cache, self._sample, self._kept = VersionedCache(), None, None
-        self._offset = 0.0
-        self._record = TrainingRecord(tuple([] for _ in stream.paths))
-        with self._discard_on_error():
-            return self._run_update(name, stream, None if name == "fit" else self.max_steps)
+    # -- probabilities ---------------------------------------------------------------------------
 
-    def _with_classes(self, stream: S3VMStream, named: AnyArray) -> S3VMStream:
-        """Return the stream, of more classes than so far from now on."""
-        arguments.check_new_classes(self.class_ratio, self.balance)
-        self._run_update("resume", stream)
-        # An estimate was without them.
-        self.class_ratio_ = self.class_ratio_interval_ = self._means = None
-        before = np.searchsorted(named, self.classes_)
-        problem = self._class_objectives(named)[0]
-        stream = self._stream = stream.with_classes(named.tolist(), before, problem)
-        stream.begin_paths()
-        stream.reprice(problem.C, problem.C_star)
-        places = before[-len(self._record.objectives) :]
-        self.classes_ = named
-        self._record = self._record.with_functions(len(named), places)
-        return stream
-
-    def _add_by_branching(
-        self, stream: S3VMStream, X: RowMatrix, label: FloatArray, weight: FloatArray | None
-    ) -> Self:
-        """Add rows one at a time; after each, search the signs around it."""
-        if self.max_steps is not None:
+    def _fit_curve(self) -> Curve | ClassCurves:
+        sample = self._sample if self._stream is None else self._sample_of_stream()
+        if sample is None:
             raise ValueError(
-                f"branch and bound needs the complete path, but max_steps={self.max_steps} "
-                "limits it; set max_steps=None."
+                f"this {type(self).__name__} has neither training rows nor calibrated "
+                "probabilities; call predict_proba once before you save the model, or fit again."
             )
-        stream.check_new(label, weight)
-        self._run_update("resume", stream)
-        searches = []
-        for i in range(len(label)):
-            one, were_ready = slice(i, i + 1), [path.ready for path in stream.paths]
-            new = X[one], label[one], None if weight is None else weight[one]
-            self._run_update("partial_fit", stream, None, partial(stream.add, *new))
-            with self._recording() as trainer:
-                searches += [
-                    search_near_newest(stream, path, trainer, self.n_neighbors)
-                    for path, was_ready in zip(stream.paths, were_ready, strict=True)
-                    if was_ready and path.has_path
-                ]
-        message = describe_early_stops(searches, len(label))
-        if message is not None:
-            warn(message, ConvergenceWarning)
-        return self
+        sample, calibrator = sample._replace(groups=self._groups), self._calibrator()
+        scores = calibrator.decisions(sample) + self._offset
+        assert self._cache is not None and self.probability is not None
+        self._cache.store(_LEFT_OUT, self._version, scores)
+        return calibrator.curve(scores, sample, self.probability, self.function_)
+
+    def _sample_of_stream(self) -> Sample:
+        stream = self._held_stream
+        if not stream.ready:
+            raise ValueError(
+                "predict_proba needs labels of every class, which are missing so far; pass "
+                "labels to partial_fit or relabel."
+            )
+        if stream.has_path and not stream.done:
+            raise ValueError("an update is unfinished; call resume() before predict_proba.")
+        places = stream.places
+        return Sample(stream.rows(places), stream.label(places), stream.store["weight"][places])
+
+    def _calibrator(self) -> Calibrator:
+        # Forests grow without the labels of a fold.
+        graph = self._deformed if self._deformed is not None and self._deformed.has_graph else None
+        columns = None if self._kept is None else (self._kept, self.shape_fit_[0])
+        objectives = self._class_objectives(self.classes_)
+        return Calibrator(self, objectives, graph, columns, self._deadline)
