@@ -45,7 +45,7 @@ def cheap_strategies(solver: str) -> Sequence[str]:
     return _BY_ITSELF.get(solver, ("anneal", "batch", "one-sided"))
 
 
-def improve(
+def improve_paths(
     stream: S3VMStream, trainer: Trainer, values: list[float], strategies: Sequence[str]
 ) -> bool:
     """Move every path to the best minimum that strategies find; return whether one is better.

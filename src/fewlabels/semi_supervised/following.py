@@ -21,7 +21,7 @@ from .stream import S3VMStream
 from .trainer import Trainer
 
 
-def follow(
+def follow_rows(
     stream: S3VMStream,
     trainer: Trainer,
     operation: str,

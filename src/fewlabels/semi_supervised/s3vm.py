@@ -43,14 +43,14 @@ from . import arguments
 from .branching import PROVEN, describe_early_stops
 from .calibrator import Calibrator
 from .class_path import PathOptions
-from .consolidation import cheap_strategies, improve, read_strategies, renew_graph
+from .consolidation import cheap_strategies, improve_paths, read_strategies, renew_graph
 from .data import S3VMProblem
 from .description import add_offset
-from .following import follow, search_near_newest
+from .following import follow_rows, search_near_newest
 from .problem import SemiSupervised
 from .stream import S3VMStream
 from .task import SEMI_SUPERVISED
-from .trainer import Trainer, Training, TrainingRecord
+from .trainer import Trainer, S3VMTraining, TrainingRecord
 
 # The name of decisions by models trained without the rows among the late values.
 _LEFT_OUT = "left-out decisions"
@@ -444,7 +444,7 @@ class S3VM(TwoClassEstimator):
         Parameters
         ----------
         indices : array-like of int, or mask of shape (n_samples,)
-            Training rows.
+            S3VMTraining rows.
         y : array-like of shape (n_indices,), a label, or None
             Labels as in ``fit``; missing or ``unlabeled`` takes a label back, None all.
         classes : array-like of shape (n_classes,), default=None
@@ -547,7 +547,7 @@ class S3VM(TwoClassEstimator):
         renewed = self._learns_kernel and self._renew_graph(stream)
         values = np.atleast_1d(self.objective_).tolist()
         with self._recording() as trainer:
-            return improve(stream, trainer, values, strategies) or renewed
+            return improve_paths(stream, trainer, values, strategies) or renewed
 
     # -- predictions -----------------------------------------------------------------------------
 
@@ -706,7 +706,7 @@ class S3VM(TwoClassEstimator):
             source=rows,
         )
 
-    def _store_training(self, training: Training) -> None:
+    def _store_training(self, training: S3VMTraining) -> None:
         """Keep the outcome of batch training, and a stream that begins there."""
         problem, rows, stream, sample = training.problem, training.problem.rows, None, None
         if rows.kept is None and rows.is_updatable:
@@ -899,7 +899,9 @@ class S3VM(TwoClassEstimator):
     def _run_stream(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
         by_training = self.solver != "path"
         with self._recording() as trainer:
-            return follow(self._held_stream, trainer, name, max_steps, by_training=by_training)
+            return follow_rows(
+                self._held_stream, trainer, name, max_steps, by_training=by_training
+            )
 
     def _ready_stream(self) -> S3VMStream:
         """Return the stream, its paths begun if that is possible."""

@@ -405,7 +405,7 @@ class S3VMStream(PlainState):
     def certify(
         self, function: Function | ClassFunctions, offset: float | FloatArray
     ) -> Certificate:
-        """Return the ``Certificate`` of the ``function`` that they have with an ``offset``."""
+        """Return the ``Certificate`` of the paths' ``function``, once it has an ``offset``."""
         solutions, places = [path.current_solution() for path in self.paths], self.places
         f = np.column_stack([at.f[places] for at in solutions])
         waiting = np.flatnonzero(np.isnan(f).any(axis=1))

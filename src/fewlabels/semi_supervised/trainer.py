@@ -70,7 +70,7 @@ class Trainer:
         default_factory=dict, init=False, repr=False
     )
 
-    def train(self, problem: S3VMProblem, callback: Callback | None = None) -> Training:
+    def train(self, problem: S3VMProblem, callback: Callback | None = None) -> S3VMTraining:
         """Train every function of a problem."""
         rows = problem.rows
         if rows.is_updatable and not any(one.uses_unlabelled for one in problem.class_objectives):
@@ -81,7 +81,7 @@ class Trainer:
         labels = one_vs_rest_labels(problem.label[rows.indices], problem.n_classes)
         gram = rows.gram(problem.kernel, problem.shift, self.gram)
         data = S3VMData.for_classes(gram, problem.class_objectives, labels, weight)
-        return Training(problem, rows, data, self.train_functions(data, callback), self.n_jobs)
+        return S3VMTraining(problem, rows, data, self.train_functions(data, callback), self.n_jobs)
 
     def train_path(self, path: ClassPath, signs_before: FloatArray | None = None) -> S3VMSolution:
         """Train one function on the rows of its path, which will begin at the outcome."""
@@ -160,7 +160,7 @@ class Trainer:
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class S3VMTraining:
     """Batch training of every function of a ``problem``.
 
     ``rows`` are those that were trained on: all that count, or the labelled ones where the others
@@ -210,7 +210,7 @@ class Training:
     def certificate(
         self, function: Function | ClassFunctions, offset: float | FloatArray
     ) -> Certificate:
-        """Return the ``Certificate`` of the solution's function, which has an ``offset``."""
+        """Return the ``Certificate`` of the solution's ``function``, once it has an ``offset``."""
         rows, label = self.problem.rows, self.problem.label
         found = self.on_all_rows
         decision = np.empty((len(label), len(found)))
