@@ -50,7 +50,7 @@ from .following import follow_rows, search_near_newest
 from .problem import SemiSupervised
 from .stream import S3VMStream
 from .task import SEMI_SUPERVISED
-from .trainer import Trainer, S3VMTraining, TrainingRecord
+from .trainer import S3VMTraining, Trainer, TrainingRecord
 
 # The name of decisions by models trained without the rows among the late values.
 _LEFT_OUT = "left-out decisions"
@@ -444,7 +444,7 @@ class S3VM(TwoClassEstimator):
         Parameters
         ----------
         indices : array-like of int, or mask of shape (n_samples,)
-            S3VMTraining rows.
+            Training rows.
         y : array-like of shape (n_indices,), a label, or None
             Labels as in ``fit``; missing or ``unlabeled`` takes a label back, None all.
         classes : array-like of shape (n_classes,), default=None
