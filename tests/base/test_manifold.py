@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels.inspection import explain
 from fewlabels.kernels import Manifold
-from fewlabels.semi_supervised.updater import Updater
+from fewlabels.semi_supervised import consolidation
 from fewlabels.tables.columns.schema import Column, Schema
 from fewlabels.tables.models.files import describe_model, load_model, save_model
 
@@ -285,7 +285,7 @@ def test_a_graph_that_was_not_formed_anew_leaves_all_as_it_was(rng, monkeypatch)
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Updater, "retrain", interrupted)
+    monkeypatch.setattr(consolidation, "begin_new_path", interrupted)
     with pytest.raises(KeyboardInterrupt):
         machine.consolidate(["batch"])
     monkeypatch.undo()

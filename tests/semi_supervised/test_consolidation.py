@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fewlabels import S3VM
-from fewlabels.semi_supervised.updater import choose_one_side
+from fewlabels.semi_supervised.consolidation import choose_one_side
 
 
 def drifted(seed=0, n=200, n_operations=300, **options):

@@ -1,4 +1,4 @@
-"""What an S3VM is given: labels, costs and shares, checked and as its problems take them."""
+"""Labels, costs and shares for an S3VM: checked, and in the form that its problem takes."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Real

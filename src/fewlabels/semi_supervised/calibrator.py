@@ -1,9 +1,8 @@
 """Probabilities of an S3VM: curves fitted to decisions of models that did not see the labels."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -28,20 +27,24 @@ _PILOT_ROWS, _PILOT_LABELS = 2000, 2
 
 
 @dataclass(frozen=True)
-class LeftOutCurves:
-    """Fits curves to decisions about labelled rows by models that were trained without them.
+class Calibrator:
+    """Fits curves for an S3VM, to decisions by models that were trained without the rows.
 
-    ``make(numbers)`` gives an estimator to fit to rows whose labels are these numbers;
-    ``columns`` are, of kernel values, those that count and the number of all, None for all. With
-    ``labels_alone`` unlabelled rows change nothing.
+    These models have the parameters of the ``estimator``, and its ``graph``, a kernel or None.
+    ``class_objectives`` are what its functions minimise, and ``columns`` the columns of a kernel
+    matrix that count, with the number of all; None for all.
     """
 
-    make: Callable[[AnyArray], BaseEstimator]
-    n_classes: int
+    estimator: BaseEstimator
+    class_objectives: Sequence[SemiSupervised]
+    graph: Kernel | None
+    columns: tuple[IntArray, int] | None
     deadline: Deadline
-    columns: tuple[IntArray, int] | None = None
-    n_jobs: int | None = None
-    labels_alone: bool = False
+
+    @property
+    def moves_intercept(self) -> bool:
+        """bool: Whether the class ratio moves the intercept, instead of the mean of f."""
+        return self.estimator.class_ratio_ is not None and self.estimator.balance is False
 
     def decisions(self, sample: Sample) -> FloatArray:
         """Return decisions about the labelled rows of a ``Sample``, a column for every function.
@@ -52,32 +55,65 @@ class LeftOutCurves:
         that the deadline left no time for. If a model of all rows would take longer than that,
         models train on fewer unlabelled rows.
         """
-        if not self.labels_alone:
-            return self._decisions(sample)
+        if any(one.uses_unlabelled for one in self.class_objectives):
+            return self._left_out_decisions(sample)
         assert sample.weight is not None
         known = np.flatnonzero(sample.y)
-        scores = np.full((len(sample.y), self._n_functions), np.nan)
+        scores = np.full((len(sample.y), len(self.class_objectives)), np.nan)
         some = sample._replace(
             X=sample.rows(known, known),
             y=sample.y[known],
             weight=sample.weight[known],
             groups=take_groups(sample.groups, known),
         )
-        scores[known] = self._decisions(some)
+        scores[known] = self._left_out_decisions(some)
         return scores
 
     def curve(
+        self, scores: FloatArray, sample: Sample, kind: str, function: Function | ClassFunctions
+    ) -> Curve | ClassCurves:
+        """Return the curve from these decisions to probabilities, of a ``kind``.
+
+        ``function`` is the model's.
+        """
+        balances = [one.balance for one in self.class_objectives]
+        shares = self._shares()
+        if shares is None and not isinstance(balances[0], bool) and -1.0 < balances[0] < 1.0:
+            # The shares of classes that these means stand for.
+            shares = 0.5 * (1.0 + np.array(balances))
+        return replace(
+            self._curve_with_shares(scores, sample, kind, function, shares), agrees=True
+        )
+
+    def offset(self, function: Function | ClassFunctions, sample: Sample) -> float | FloatArray:
+        """Return what the class ratio adds to f to make the classes equally probable at 0.
+
+        Without a constraint f follows the labels' class ratio, and probabilities the ratio of
+        the unlabelled rows, their mean. With this intercept, both agree on the classes. 0 where
+        nothing moves it.
+        """
+        if not self.moves_intercept or not np.any(sample.y == 0):
+            return 0.0
+        decisions = self.decisions(sample)
+        curve = self._curve_with_shares(decisions, sample, "sigmoid", function, self._shares())
+        return curve.intercept / curve.slope
+
+    def _shares(self) -> FloatArray | None:
+        """Return the class ratio, a share for each of the functions; None without."""
+        ratio = self.estimator.class_ratio_
+        return None if ratio is None else ratio[-len(self.class_objectives) :]
+
+    def _curve_with_shares(
         self,
         scores: FloatArray,
         sample: Sample,
         kind: str,
         function: Function | ClassFunctions,
-        shares: FloatArray | None = None,
+        shares: FloatArray | None,
     ) -> Curve | ClassCurves:
-        """Return the curve from these decisions to probabilities, of a ``kind``.
+        """Return the curve where classes have ``shares`` among the unlabelled rows.
 
-        ``shares`` of the classes are among the unlabelled rows, about which ``function`` decides;
-        None for the labels' shares.
+        None stands for the labels' shares.
         """
         assert sample.weight is not None
         known, free = np.isfinite(scores[:, 0]), np.flatnonzero(sample.y == 0)
@@ -89,11 +125,12 @@ class LeftOutCurves:
             weight = weight / size[group]
         unlabeled, shares = None, shares if len(free) else None
         if shares is not None:
-            unlabeled = function(self._rows(sample, free), n_jobs=self.n_jobs), sample.weight[free]
-        if self.n_classes == 2:
+            values = function(self._rows(sample, free), n_jobs=self.estimator.n_jobs)
+            unlabeled = values, sample.weight[free]
+        if self._n_classes == 2:
             share = None if shares is None else shares[0]
             return curve_of_labels(scores[known, 0], label > 0, weight, kind, unlabeled, share)
-        place = class_indices(label, self.n_classes)
+        place = class_indices(label, self._n_classes)
         return curves_of_classes(scores[known], place, weight, kind, unlabeled, shares)
 
     def _rows(self, sample: Sample, which: IntArray) -> RowMatrix:
@@ -105,14 +142,14 @@ class LeftOutCurves:
         return X
 
     @property
-    def _n_functions(self) -> int:
-        return 1 if self.n_classes == 2 else self.n_classes
+    def _n_classes(self) -> int:
+        return len(self.estimator.classes_)
 
-    def _decisions(self, sample: Sample) -> FloatArray:
+    def _left_out_decisions(self, sample: Sample) -> FloatArray:
         labels, deadline = sample.y, self.deadline
         seconds: list[float] = []
-        make = partial(self.make, np.unique(labels[labels != 0]))
-        fold = label_folds(sample.X, class_indices(labels, self.n_classes), _FOLDS, sample.groups)
+        classes, place = np.unique(labels[labels != 0]), class_indices(labels, self._n_classes)
+        fold = label_folds(sample.X, place, _FOLDS, sample.groups)
         sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
         tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
         splits: list[tuple[IntArray, IntArray]] = [
@@ -121,11 +158,12 @@ class LeftOutCurves:
 
         def score(train: IntArray, test: IntArray) -> FloatArray:
             since = time.perf_counter()
-            found = sample.fit(make(), train).decision_function(sample.rows(test, train))
+            model = sample.fit(self._make_estimator(classes), train)
+            found = model.decision_function(sample.rows(test, train))
             seconds.append(time.perf_counter() - since)
             return found
 
-        shape = len(fold), self._n_functions
+        shape = len(fold), len(self.class_objectives)
         scores, size, pilot = np.full(shape, np.nan), len(fold), _pilot_rows(labels)
         tried = deadline.has_end and 2 * pilot < size
         if tried:
@@ -154,91 +192,6 @@ class LeftOutCurves:
             )
         return scores
 
-
-def _pilot_rows(labels: AnyArray) -> int:
-    return max(_PILOT_ROWS, _PILOT_LABELS * int(np.count_nonzero(labels)))
-
-
-def _limit_rows(labels: AnyArray, train: IntArray, size: int) -> IntArray:
-    """At most ``size`` of the rows ``train``, labelled ones first."""
-    if len(train) <= size:
-        return train
-    known, free = train[labels[train] != 0], train[labels[train] == 0]
-    drawn = np.random.default_rng(0).permutation(len(free))[: max(0, size - len(known))]
-    return np.sort(np.concatenate([known, free[drawn]]))
-
-
-@dataclass(frozen=True)
-class Calibrator:
-    """Fits curves for an S3VM, to decisions by models that were trained without the rows.
-
-    These models have the parameters of the ``estimator``, and its ``graph``, a kernel or None.
-    ``problems`` are what its functions minimise, and ``columns`` the columns of a kernel matrix
-    that count, with the number of all.
-    """
-
-    estimator: BaseEstimator
-    problems: Sequence[SemiSupervised]
-    graph: Kernel | None
-    columns: tuple[IntArray, int] | None
-    deadline: Deadline
-
-    @property
-    def moves_intercept(self) -> bool:
-        """bool: Whether the class ratio moves the intercept, instead of the mean of f."""
-        return self.estimator.class_ratio_ is not None and self.estimator.balance is False
-
-    def decisions(self, sample: Sample) -> FloatArray:
-        """Decisions about the labelled rows of a ``Sample``, a column for every function."""
-        return self._curves().decisions(sample)
-
-    def curve(
-        self, scores: FloatArray, sample: Sample, kind: str, function: Function | ClassFunctions
-    ) -> Curve | ClassCurves:
-        """Return the ``Curve`` from these decisions to probabilities.
-
-        ``function`` is the model's.
-        """
-        balances = [problem.balance for problem in self.problems]
-        shares = self._shares()
-        if shares is None and not isinstance(balances[0], bool) and -1.0 < balances[0] < 1.0:
-            # The shares of classes that these means stand for.
-            shares = 0.5 * (1.0 + np.array(balances))
-        curve = self._curves().curve(scores, sample, kind, function, shares)
-        return replace(curve, agrees=True)
-
-    def offset(
-        self, function: Function | ClassFunctions, sample: Sample
-    ) -> float | FloatArray | None:
-        """Return what the class ratio adds to f to make the classes equally probable at 0.
-
-        Without a constraint f follows the labels' class ratio, and probabilities the ratio of
-        the unlabelled rows, their mean. With this intercept, both agree on the classes. None
-        where nothing moves it.
-        """
-        if not self.moves_intercept or not np.any(sample.y == 0):
-            return None
-        curves = self._curves()
-        decisions = curves.decisions(sample)
-        curve = curves.curve(decisions, sample, "sigmoid", function, self._shares())
-        return curve.intercept / curve.slope
-
-    def _shares(self) -> FloatArray | None:
-        """Return the class ratio, a share for each of the functions; None without."""
-        ratio = self.estimator.class_ratio_
-        return None if ratio is None else ratio[-len(self.problems) :]
-
-    def _curves(self) -> LeftOutCurves:
-        model = self.estimator
-        return LeftOutCurves(
-            self._make_estimator,
-            len(model.classes_),
-            self.deadline,
-            self.columns,
-            model.n_jobs,
-            labels_alone=model.C_star == 0 and model.balance is False,
-        )
-
     def _make_estimator(self, numbers: AnyArray) -> BaseEstimator:
         """Return an S3VM to fit to some rows, whose classes are ``numbers``."""
         model = self.estimator
@@ -251,3 +204,16 @@ class Calibrator:
         if self.graph is not None:
             settings["kernel"] = self.graph
         return clone(model).set_params(**settings)
+
+
+def _pilot_rows(labels: AnyArray) -> int:
+    return max(_PILOT_ROWS, _PILOT_LABELS * int(np.count_nonzero(labels)))
+
+
+def _limit_rows(labels: AnyArray, train: IntArray, size: int) -> IntArray:
+    """At most ``size`` of the rows ``train``, labelled ones first."""
+    if len(train) <= size:
+        return train
+    known, free = train[labels[train] != 0], train[labels[train] == 0]
+    drawn = np.random.default_rng(0).permutation(len(free))[: max(0, size - len(known))]
+    return np.sort(np.concatenate([known, free[drawn]]))

@@ -9,8 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from ..kernels.base import Kernel
 from ..kernels.operators import BorderedGram, GramOperator
 from ..kernels.operators.equal_rows import DuplicateRows
+from ..rows.source import RowSource
 from ..solvers import Result, Settings
 from ..solvers.decomposition import MergedProblem, merge_equal_rows
 from ..solvers.run import Callback
@@ -30,6 +32,27 @@ class S3VMSettings:
     branching: bool = False
     max_nodes: int | str = "auto"
     callback: Callback | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class S3VMProblem:
+    """A fit's problem: the objective of every function, over rows with labels.
+
+    Two classes have one function; several have one for each, against the rest. ``label`` has all
+    rows, also those that don't count. The ``shift`` is taken from rows before the ``kernel``
+    sees them.
+    """
+
+    class_objectives: list[SemiSupervised]
+    kernel: Kernel
+    rows: RowSource
+    label: FloatArray
+    shift: FloatArray | None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return max(2, len(self.class_objectives))
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,11 @@ class SemiSupervised:
         if isinstance(self.balance, np.bool_):  # as grids of parameters hold it
             object.__setattr__(self, "balance", bool(self.balance))
 
+    @property
+    def uses_unlabelled(self) -> bool:
+        """bool: Whether unlabelled rows cost something, or hold the mean of f."""
+        return bool(np.any(self.C_star)) or self.balance is not False
+
     def target(self, label: AnyArray, weight: FloatArray) -> float | None:
         """Return the mean that f must have over the unlabelled rows; None for no constraint."""
         if self.balance is False:

@@ -1,46 +1,82 @@
 """Semi-supervised support vector machine."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self, cast
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
-from .._typing import AnyArray, FloatArray, MatrixLike, SeedLike, VectorLike
+from .._typing import (
+    AnyArray,
+    ClassesLike,
+    FloatArray,
+    IntArray,
+    MatrixLike,
+    RowMatrix,
+    SeedLike,
+    VectorLike,
+)
 from .._util.threads import resolve_n_jobs
+from .._util.warn import warn
 from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport, VersionedCache
-from ..base.locking import fitting
-from ..base.solution import Solution
-from ..base.two_classes import PROBABILITY
+from ..base.locking import consistent, exclusive, fitting
+from ..base.solution import Certificate, RowStream, Solution
+from ..base.two_classes import PROBABILITY, TwoClassEstimator
 from ..calibration.cross_fitting import Sample
 from ..calibration.curve import ClassCurves, Curve
-from ..data.labels.semi_supervised import one_vs_rest_labels
-from ..kernels import KernelLike, Linear, SharedLeaves, Trees, centered
+from ..data.labels.arrays import check_classes
+from ..data.labels.semi_supervised import read_classes, read_known_labels
+from ..kernels import KernelLike, Linear, SharedLeaves, Trees
 from ..rows.memory import MemorySource
+from ..rows.row_store import read_indices
 from ..rows.source import RowSource
+from ..rows.validation import check_weight, fit_rows
 from ..solvers.run import Callback
 from . import arguments
+from .branching import PROVEN, describe_early_stops
 from .calibrator import Calibrator
-from .certifier import Certifier
-from .data import S3VMData, S3VMSolution
+from .class_path import PathOptions
+from .consolidation import cheap_strategies, improve_paths, read_strategies, renew_graph
+from .data import S3VMProblem
+from .description import add_offset
+from .following import follow_rows, search_near_newest
 from .problem import SemiSupervised
 from .stream import S3VMStream
 from .task import SEMI_SUPERVISED
-from .trainer import Trainer
-from .updater import TrainingRecord, warn_of_training
-from .updates import UpdatableS3VM
+from .trainer import S3VMTraining, Trainer, TrainingRecord
 
 # The name of decisions by models trained without the rows among the late values.
 _LEFT_OUT = "left-out decisions"
 _OUTSIDE = {"solver": ("auto", "cccp"), "probability": (None,), "class_ratio": (None,)}
+_NO_CLASSES = (
+    "To start before every class has a label, pass classes=[...] to the first partial_fit."
+)
+
+
+def _stream_attribute(name: str) -> property:
+    """Return an attribute that only a model with a stream has."""
+
+    @consistent
+    def value(model: Any) -> object:
+        if model._stream is None:
+            raise AttributeError(
+                f"this {type(model).__name__} can't be updated; fit it on rows with weights > "
+                "0 and a kernel that isn't precomputed, or call partial_fit."
+            )
+        return getattr(model._stream, name)
+
+    return property(value)
 
 
 @dataclass(eq=False, repr=False)
-class S3VM(UpdatableS3VM):
+class S3VM(TwoClassEstimator):
     r"""Semi-supervised support vector machine: a few labels, many unlabelled rows.
 
     Use it if a few rows of two or more classes are labelled and most are not. It keeps its
@@ -310,6 +346,14 @@ class S3VM(UpdatableS3VM):
 
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelEstimator._FIXED)
     _out_of_core = OutOfCoreSupport(_OUTSIDE, kernels=(Linear,), arrays=False)
+    # Set by fits, and without annotations, which would make them parameters.
+    # Objectives and bounds of batch trainings.
+    _record = TrainingRecord(())
+    # What the class ratio has added to f.
+    _offset = cast("float | FloatArray", 0.0)
+    # Where there is no stream: what a curve is fitted to, and which rows these are.
+    _sample = cast("Sample | None", None)
+    _kept = cast("IntArray | None", None)
 
     @fitting
     def fit(
@@ -337,9 +381,173 @@ class S3VM(UpdatableS3VM):
         """
         arguments.refuse_no_labels(type(self).__name__, y)
         with self._source(X, sample_weight, y=y) as rows:
-            given, classes = self._read_labels(rows, y)
-            self._fit_source(rows, given, classes, callback)
+            label, classes = self._read_labels(rows, y)
+            self._set_kernel(rows)
+            arguments.check_each_has_labels(label[rows.indices], classes)
+            problem = self._state_problem(rows, label, classes)
+            if self.solver == "path":
+                return self._fit_by_path(self._make_stream(problem))
+            trainer = self._trainer(rows)
+            training = trainer.train(problem, callback)
+            self._store_training(training)
+            trainer.report_status(training.solutions, training.gram)
         return self
+
+    # -- updates ---------------------------------------------------------------------------------
+
+    @fitting
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None = None,
+        classes: ClassesLike | None = None,
+        sample_weight: VectorLike | None = None,
+    ) -> Self:
+        """Add rows, labelled or not, and follow the minimum to where it moves.
+
+        The first call on a new model starts a stream: it fixes ``gamma_`` and, under the
+        linear kernel, the centre. Until both classes have a label, rows are kept and f is
+        constant: the sign of the only class labelled, 0 without labels. Once they have,
+        the rows so far are trained on as by ``fit``. Of several classes, each so begins with its
+        first label.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            New rows. They become the last training rows.
+        y : array-like of shape (n_samples,), default=None
+            As in ``fit``; None when all rows are unlabelled.
+        classes : array-like of shape (n_classes,), default=None
+            All classes; needed by the first call on a new model when y does not have them. Later
+            calls may add classes: their models begin on all rows, once they have a label.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, > 0; under the balancing constraint equal over all unlabelled rows.
+        """
+        if self._cache is None:
+            return self._begin(X, y, classes, sample_weight)
+        stream = self._ready_stream()
+        all_classes = self._read_all_classes(classes)
+        new = self._read_new_rows(X, y, sample_weight, all_classes)
+        if len(all_classes) > len(self.classes_):
+            stream.check_new(new["label"], new["weight"])
+            stream = self._with_classes(stream, all_classes)
+        if self.solver == "branch-and-bound":
+            return self._add_by_branching(stream, **new)
+        return self._run_update("partial_fit", stream, self.max_steps, partial(stream.add, **new))
+
+    @exclusive
+    def relabel(
+        self, indices: VectorLike, y: VectorLike | None, classes: ClassesLike | None = None
+    ) -> Self:
+        """Give training rows a label, change it, or take it back.
+
+        Parameters
+        ----------
+        indices : array-like of int, or mask of shape (n_samples,)
+            Training rows.
+        y : array-like of shape (n_indices,), a label, or None
+            Labels as in ``fit``; missing or ``unlabeled`` takes a label back, None all.
+        classes : array-like of shape (n_classes,), default=None
+            All classes, where some of them are new.
+        """
+        stream = self._ready_stream()
+        indices = read_indices(indices, len(stream))
+        all_classes = self._read_all_classes(classes)
+        label = read_known_labels(y, len(indices), all_classes, self.unlabeled)
+        if len(all_classes) > len(self.classes_):
+            stream = self._with_classes(stream, all_classes)
+        change = partial(stream.relabel, indices, label)
+        return self._run_update("relabel", stream, self.max_steps, change)
+
+    @exclusive
+    def reprice(self, C: float | None = None, C_star: float | None = None) -> Self:
+        """Move costs steadily to other values, and follow the minimum: a regularisation path.
+
+        Parameters
+        ----------
+        C : float or None, default=None
+            New cost of labelled rows, > 0; None leaves it.
+        C_star : float or None, default=None
+            New cost of unlabelled rows, >= 0; None leaves it.
+        """
+        stream = self._ready_stream()
+        C = self.C if C is None else C
+        C_star = self.C_star if C_star is None else C_star
+        arguments.read_costs(C, C_star)
+
+        def change() -> None:
+            stream.reprice(C, arguments.cost_of_unlabelled(C_star, len(self.classes_)))
+            self.C, self.C_star = C, C_star
+            self._fixed = {**self._fixed, "C": C, "C_star": C_star}
+
+        return self._run_update("reprice", stream, self.max_steps, change)
+
+    @exclusive
+    def widen(self, n_features: int) -> Self:
+        """Give the rows more features, which are 0 for all rows so far.
+
+        f stays the same, for kernels of inner products and of distances alike. The path is
+        begun again, which takes a product with the kernel columns of the support vectors.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features from now on, at least as many as before.
+        """
+        stream = self._ready_stream()
+        if not isinstance(n_features, Integral):
+            raise ValueError(
+                f"n_features={n_features!r} is not a number of features; pass an int."
+            )
+        if n_features < self.n_features_in_ or hasattr(self, "feature_names_in_"):
+            raise ValueError(
+                f"widen({n_features}) is not possible for rows of {self.n_features_in_} features"
+                f"{' with names' if hasattr(self, 'feature_names_in_') else ''}; it adds features "
+                "without names."
+            )
+        self._run_update("resume", stream)
+        try:
+            stream.widen(int(n_features))
+        finally:
+            self.n_features_in_ = stream.rows(stream.places[:0]).shape[1]
+        return self._run_update("widen", stream, self.max_steps)
+
+    @exclusive
+    def consolidate(self, strategies: Sequence[str] | None = None) -> bool:
+        """Look for a better minimum of (1) in several ways, and keep the best.
+
+        Where the kernel has a graph ("manifold") and rows have come or gone since it was formed,
+        the graph is rebuilt from the current rows, and the model is trained on all of
+        them under that kernel first; ``gamma_`` stays. Values of (1) under two kernels are not
+        compared.
+
+        Parameters
+        ----------
+        strategies : sequence of str or None, default=None
+            "anneal" lets C* go down to an eighth of its value and back, along the exact path from
+            the current state: what costs least. The others train on all rows from scratch:
+            "batch" as ``fit`` does. "one-sided" begins where all unlabelled rows are on the side
+            of the more frequent label, at full C*. "C_star" lets C* grow from ``C_star / 512`` to
+            its value along the exact path: some steps per row. "row-by-row" is the procedure of
+            ``solver="path"``: an operation per row, and thus the slowest with many rows.
+            None for all of them (``solver="auto"``; the last up to 2000 rows), all but "batch"
+            ("path") or "batch".
+
+        Returns
+        -------
+        bool
+            Whether a better minimum than the present one was found, and has replaced it, or the
+            graph was formed again.
+        """
+        stream = self._ready_stream()
+        strategies = read_strategies(strategies, self.solver, len(stream))
+        self._run_update("resume", stream)
+        if not stream.ready:
+            return False
+        renewed = self._learns_kernel and self._renew_graph(stream)
+        values = np.atleast_1d(self.objective_).tolist()
+        with self._recording() as trainer:
+            return improve_paths(stream, trainer, values, strategies) or renewed
 
     # -- predictions -----------------------------------------------------------------------------
 
@@ -369,13 +577,81 @@ class S3VM(UpdatableS3VM):
 
     # -- what a fit has found --------------------------------------------------------------------
 
+    objective_ = property(lambda self: self._certificate.objective)
+
+    @property
+    def duality_gap_(self) -> NoReturn:
+        raise AttributeError(
+            f"{type(self).__name__} has no duality gap, because the problem is not convex."
+        )
+
+    kkt_violation_ = property(lambda self: self._certificate.violation)
+
+    @property
+    @consistent
+    def transduction_(self) -> AnyArray:
+        return self.classes_[self._certificate.positive.astype(np.intp)]
+
+    @property
+    @consistent
+    def training_decisions_(self) -> FloatArray:
+        self._check_is_fitted()
+        if self._stream is None:
+            raise AttributeError(
+                "training_decisions_ needs the training rows, which were released."
+            )
+        f = self._held_stream.decisions() + self._offset
+        ahead = np.isnan(f).reshape(len(f), -1).any(axis=1)  # the path has yet to reach them
+        if ahead.any():
+            rows = self.training_rows_
+            assert rows is not None
+            f[ahead] = self.decision_function(rows.X[ahead])
+        return f
+
+    consolidation_due_ = _stream_attribute("due")
+    n_steps_ = _stream_attribute("n_steps")
+    n_flips_ = _stream_attribute("n_flips")
+
+    @property
+    def objectives_(self) -> list[float] | list[list[float]]:
+        objectives = self._record.objectives
+        if not objectives:
+            raise AttributeError(f"this {type(self).__name__} is not fitted; call fit first.")
+        return objectives[0] if len(objectives) == 1 else list(objectives)
+
+    @property
+    def n_nodes_(self) -> int:
+        if self._record.n_nodes is None:
+            raise AttributeError("n_nodes_ is known after solver='branch-and-bound'.")
+        return self._record.n_nodes
+
+    @property
+    @consistent
+    def optimality_gap_(self) -> float | FloatArray:
+        bound = self._record.bound
+        if bound is None or np.isnan(bound).any():
+            raise AttributeError(
+                "optimality_gap_ is available after fit or consolidate with "
+                "solver='branch-and-bound', until rows or labels change."
+            )
+        gap = self.objective_ - bound
+        return gap * (gap > PROVEN * abs(self.objective_))
+
+    @property
+    def shape_fit_(self) -> tuple[int, int]:
+        return self._shape if self._stream is None else (len(self._stream), self.n_features_in_)
+
+    @shape_fit_.setter
+    def shape_fit_(self, shape: tuple[int, int]) -> None:
+        self._shape = shape
+
     @property
     def left_out_decisions_(self) -> FloatArray | None:
         """Decisions that calibrated ``predict_proba``, (n_samples, n_functions), or None."""
         assert self._cache is not None
         return self._cache.peek(_LEFT_OUT, self._version)
 
-    # -- how it is done --------------------------------------------------------------------------
+    # -- fitting ---------------------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -387,108 +663,41 @@ class S3VM(UpdatableS3VM):
         check_consistent_length(np.empty(rows.shape[0]), y)
         return arguments.read_labels(y, self.unlabeled)
 
-    def _fit_source(
-        self,
-        rows: RowSource,
-        given: FloatArray,
-        classes: AnyArray,
-        callback: Callback | None,
-    ) -> None:
-        """Fit to the rows of a ``RowSource`` with labels."""
-        self._set_kernel(rows)
-        label, weights = given[rows.indices], rows.weights
-        arguments.check_weights(weights)
-        arguments.check_each_has_labels(label, classes)
-        self.classes_ = classes
-        self._prepare(rows, label)
-        problems, shift = self._problems(), rows.shift(self._make_kernel())
-        stream: S3VMStream | None = None
-        if self.solver == "path" or (rows.kept is None and rows.is_updatable):
-            arguments.refuse_matrix(self.kernel)
-            arguments.refuse_left_out(rows.kept)
-            assert isinstance(rows, MemorySource)
-            stream = self._make_stream(problems, rows, label, shift)
-        if self.solver == "path":
-            assert stream is not None
-            self._open_stream("fit", stream)
-            if self._calibrator().moves_intercept and stream.ready and stream.done:
-                self._with_intercept(self._solution_now, self._sample_of_stream())
-                self._cache = VersionedCache()
-            return
-        self._offset = None
-        trainer, certifier = self._trainer(rows), self._certifier()
-        if self.C_star == 0 and self.balance is False and rows.is_updatable:
-            assert isinstance(rows, MemorySource)
-            data, ran, solution = self._train_on_labels(rows, given, problems, shift, callback)
-            f = solution.function(rows.X, n_jobs=self.n_jobs).reshape(len(label), -1)
-            known = np.flatnonzero(label)
-            found = [one.extend_to_all(known, own) for one, own in zip(ran, f.T, strict=True)]
-        else:
-            gram = rows.gram(certifier.kernel, shift, trainer.gram)
-            data = S3VMData.for_classes(
-                gram, problems, one_vs_rest_labels(label, len(self.classes_)), weights
-            )
-            found = ran = trainer.train(data, callback)
-            solution = certifier.describe_training(found, data, rows, label, shift)
-        if stream is not None:
-            for path, one in zip(stream.paths, found, strict=True):
-                path.start_from(one)
-        self._attach_stream(stream)
-        sample = None
-        if isinstance(rows, MemorySource):
-            sample = Sample(rows.X, label, weights, rows.is_matrix)
-        self._sample, self._kept = sample if stream is None else None, rows.kept
-        self._record = TrainingRecord.from_solutions(found)
-        if sample is not None:
-            solution = self._with_intercept(solution, sample)
-        certificate = self._certifier().certificate_of(found, solution.function, rows, given)
-        self._store_solution(solution, certificate=certificate)
-        warn_of_training(type(self).__name__, ran, data[0].gram, self.tol, self._deadline)
-
-    def _train_on_labels(
-        self,
-        rows: MemorySource,
-        given: FloatArray,
-        problems: list[SemiSupervised],
-        shift: FloatArray | None,
-        callback: Callback | None,
-    ) -> tuple[list[S3VMData], list[S3VMSolution], Solution]:
-        """Data, outcome and ``Solution`` where unlabelled rows neither cost nor hold the mean."""
-        trainer, certifier, some = self._trainer(), self._certifier(), rows.exclude(given == 0)
-        label = given[some.indices]
-        gram = trainer.gram(certifier.kernel, centered(some.X, shift))
-        data = S3VMData.for_classes(
-            gram, problems, one_vs_rest_labels(label, len(self.classes_)), some.weights
-        )
-        found = trainer.train(data, callback)
-        return data, found, certifier.describe_training(found, data, some, label, shift)
-
-    def _prepare(self, rows: RowSource, label: FloatArray) -> None:
-        """Take from the labels of ``MemorySource`` what training begins with."""
+    def _state_problem(self, rows: RowSource, label: FloatArray, classes: AnyArray) -> S3VMProblem:
+        """Set what follows from rows and their labels, and return the problem."""
+        self.classes_: AnyArray = classes
+        counting = label[rows.indices]
         self.class_ratio_, self.class_ratio_interval_ = arguments.class_ratio_of(
-            self.class_ratio, self.balance, rows, label, self.classes_, self._seed()
+            self.class_ratio, self.balance, rows, counting, classes, self._seed()
         )
-        self._means = None
+        self._means: list[float] | None = None
         if self.class_ratio is None and self.class_ratio_ is not None:
             assert isinstance(rows, MemorySource)
-            f, weight = arguments.fit_labels_alone(self, rows, label)
+            f, weight = arguments.fit_labels_alone(self, rows, counting)
             self._means = arguments.find_means(f, weight, self.class_ratio_)
         if arguments.has_trees(self.kernel):
             assert isinstance(rows, MemorySource)
             self._deformed = arguments.grow_trees(
-                self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()
+                self.kernel, rows, counting, len(classes), self.gamma_, self._seed()
             )
+        kernel = self._make_kernel()
+        return S3VMProblem(
+            self._class_objectives(classes), kernel, rows, label, rows.shift(kernel)
+        )
 
-    def _problems(self, classes: AnyArray | None = None) -> list[SemiSupervised]:
-        """Return the problem of the function of two classes, or of each of several."""
-        classes = self.classes_ if classes is None else classes
+    def _class_objectives(self, classes: AnyArray) -> list[SemiSupervised]:
+        """Return what the function of two classes minimises, or each function of several."""
         return arguments.build_objectives(
             self.C, self.C_star, self.balance, self.class_ratio_, classes, self._means
         )
 
     def _trainer(self, rows: RowSource | None = None) -> Trainer:
         return Trainer(
+            type(self).__name__,
             partial(self._settings, self.tol, 0.0),
+            self.tol,
+            self._deadline,
+            self._record,
             1e6 * self.cache_size,
             resolve_n_jobs(self.n_jobs),
             annealing=self.annealing,
@@ -497,9 +706,248 @@ class S3VM(UpdatableS3VM):
             source=rows,
         )
 
-    def _certifier(self) -> Certifier:
-        n_classes = len(self.classes_)
-        return Certifier(self._make_kernel(), n_classes, self._offset, self.tol, self.n_jobs)
+    def _store_training(self, training: S3VMTraining) -> None:
+        """Keep the outcome of batch training, and a stream that begins there."""
+        problem, rows, stream, sample = training.problem, training.problem.rows, None, None
+        if rows.kept is None and rows.is_updatable:
+            stream = self._make_stream(problem)
+            for path, found in zip(stream.paths, training.on_all_rows, strict=True):
+                path.start_from(found)
+        self._attach_stream(stream)
+        if isinstance(rows, MemorySource):
+            label = problem.label[rows.indices]
+            sample = Sample(rows.X, label, rows.weights, rows.is_matrix)
+        self._sample, self._kept = sample if stream is None else None, rows.kept
+        self._record = TrainingRecord.from_solutions(training.on_all_rows)
+        solution, self._offset = training.solution, 0.0
+        calibrator = self._calibrator()
+        if sample is not None and calibrator.moves_intercept:
+            self._offset = calibrator.offset(solution.function, sample)
+            solution = add_offset(solution, self._offset)
+        certificate = training.certificate(solution.function, self._offset)
+        self._store_solution(solution, certificate=certificate)
+
+    def _fit_by_path(self, stream: S3VMStream) -> Self:
+        """Build the path of every function over all rows."""
+        self._open_stream("fit", stream)
+        calibrator = self._calibrator()
+        if calibrator.moves_intercept and stream.ready and stream.done:
+            self._offset = calibrator.offset(self.function_, self._sample_of_stream())
+            self._cache = VersionedCache()  # what is in it has another intercept
+        return self
+
+    # -- updating --------------------------------------------------------------------------------
+
+    def _begin(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        classes: ClassesLike | None,
+        sample_weight: VectorLike | None,
+    ) -> Self:
+        """Hold the first rows of a stream, and follow them."""
+        arguments.refuse_matrix(self.kernel)
+        label = None
+        if classes is not None:
+            all_classes = read_classes(classes, self.unlabeled)
+        elif y is None:
+            raise ValueError(_NO_CLASSES)
+        else:
+            try:
+                label, all_classes = arguments.read_labels(y, self.unlabeled)
+            except ValueError as error:
+                raise ValueError(f"{error} {_NO_CLASSES}") from None
+        rows = fit_rows(self, X, sample_weight)
+        self._set_kernel(rows)
+        arguments.refuse_left_out(rows.kept)
+        if label is None:
+            label = read_known_labels(y, rows.X.shape[0], all_classes, self.unlabeled)
+        check_consistent_length(rows.X, label)
+        stream = self._make_stream(self._state_problem(rows, label, all_classes))
+        stream.check()
+        return self._open_stream("partial_fit", stream)
+
+    def _make_stream(self, problem: S3VMProblem) -> S3VMStream:
+        """Return a stream of the rows of a problem, whose paths have not begun."""
+        rows, n_functions = problem.rows, len(problem.class_objectives)
+        arguments.refuse_matrix(self.kernel)
+        arguments.refuse_left_out(rows.kept)
+        assert isinstance(rows, MemorySource)
+        options = PathOptions(
+            self.balance_update,
+            self._cache_bytes / n_functions,
+            resolve_n_jobs(self.n_jobs),
+            self.path_order,
+        )
+        stream = S3VMStream(
+            problem.kernel,
+            problem.class_objectives,
+            options,
+            rows.X,
+            problem.label,
+            rows.weight,
+            problem.shift,
+            names=self.classes_.tolist() if n_functions > 1 else None,
+        )
+        stream.deadline = self._deadline
+        return stream
+
+    def _open_stream(self, name: str, stream: S3VMStream) -> Self:
+        """Hold the rows of a model that has no solution yet, and follow them."""
+        self._attach_stream(stream)
+        self._cache, self._sample, self._kept = VersionedCache(), None, None
+        self._offset = 0.0
+        self._record = TrainingRecord(tuple([] for _ in stream.paths))
+        with self._discard_on_error():
+            return self._run_update(name, stream, None if name == "fit" else self.max_steps)
+
+    def _read_all_classes(self, classes: ClassesLike | None) -> AnyArray:
+        """Return the classes that users pass, which are the model's and perhaps new ones."""
+        if classes is None:
+            return self.classes_
+        all_classes = read_classes(classes, self.unlabeled)
+        if not set(self.classes_.tolist()) <= set(all_classes.tolist()):
+            check_classes(all_classes, self.classes_)
+        return all_classes
+
+    def _with_classes(self, stream: S3VMStream, all_classes: AnyArray) -> S3VMStream:
+        """Return the stream, of more classes than so far from now on."""
+        arguments.check_new_classes(self.class_ratio, self.balance)
+        self._run_update("resume", stream)
+        # An estimate was without them.
+        self.class_ratio_ = self.class_ratio_interval_ = self._means = None
+        before = np.searchsorted(all_classes, self.classes_)
+        problem = self._class_objectives(all_classes)[0]
+        stream = self._stream = stream.with_classes(all_classes.tolist(), before, problem)
+        stream.begin_paths()
+        stream.reprice(problem.C, problem.C_star)
+        places = before[-len(self._record.objectives) :]
+        self.classes_ = all_classes
+        self._record = self._record.with_functions(len(all_classes), places)
+        return stream
+
+    def _add_by_branching(
+        self, stream: S3VMStream, X: RowMatrix, label: FloatArray, weight: FloatArray | None
+    ) -> Self:
+        """Add rows one at a time; after each, search the signs around it."""
+        if self.max_steps is not None:
+            raise ValueError(
+                f"branch and bound needs the complete path, but max_steps={self.max_steps} "
+                "limits it; set max_steps=None."
+            )
+        stream.check_new(label, weight)
+        self._run_update("resume", stream)
+        searches = []
+        for i in range(len(label)):
+            row, were_ready = slice(i, i + 1), [path.ready for path in stream.paths]
+            new = X[row], label[row], None if weight is None else weight[row]
+            self._run_update("partial_fit", stream, None, partial(stream.add, *new))
+            with self._recording() as trainer:
+                searches += [
+                    search_near_newest(path, trainer, self.n_neighbors)
+                    for path, was_ready in zip(stream.paths, were_ready, strict=True)
+                    if was_ready and path.has_path
+                ]
+        message = describe_early_stops(searches, len(label))
+        if message is not None:
+            warn(message, ConvergenceWarning)
+        return self
+
+    def _renew_graph(self, stream: S3VMStream) -> bool:
+        """Train under the kernel with the graph of the present rows; return whether it changed."""
+        kernel = self._kernel_over(stream.rows(stream.places))
+        strategy = "row-by-row" if self.solver == "path" else "batch"
+        with self._recording() as trainer:
+            renewed = renew_graph(stream, trainer, kernel, strategy)
+        if renewed:
+            self._deformed = kernel
+        return renewed
+
+    @contextmanager
+    def _recording(self) -> Iterator[Trainer]:
+        """Yield a ``Trainer``, and keep the record of what it trains."""
+        trainer = self._trainer()
+        try:
+            yield trainer
+        finally:
+            self._record = trainer.record
+
+    @property
+    def _held_stream(self) -> S3VMStream:
+        """The stream of a model that has one."""
+        assert self._stream is not None
+        return cast(S3VMStream, self._stream)
+
+    # -- called by the base classes --------------------------------------------------------------
+
+    def _describe_solution(self) -> Solution:
+        return self._held_stream.describe(self._offset, self.tol)
+
+    def _read_new_rows(
+        self,
+        X: MatrixLike,
+        y: VectorLike | None,
+        sample_weight: VectorLike | None,
+        classes: AnyArray,
+    ) -> dict[str, Any]:
+        rows = self._rows_to_score(X)
+        weight, kept = check_weight(sample_weight, rows)
+        label = read_known_labels(y, rows.shape[0], classes, self.unlabeled)
+        arguments.refuse_left_out(kept)
+        return {"X": rows, "label": label, "weight": weight}
+
+    def _run_stream(self, stream: RowStream, name: str, max_steps: int | None) -> bool:
+        by_training = self.solver != "path"
+        with self._recording() as trainer:
+            return follow_rows(
+                self._held_stream, trainer, name, max_steps, by_training=by_training
+            )
+
+    def _ready_stream(self) -> S3VMStream:
+        """Return the stream, its paths begun if that is possible."""
+        self._check_is_fitted()
+        arguments.refuse_left_out(self._kept)
+        super()._ready_stream()
+        stream = self._held_stream
+        stream.path_order = self.path_order
+        stream.begin_paths()
+        return stream
+
+    def _run_update(
+        self,
+        name: str,
+        stream: RowStream,
+        max_steps: int | None = None,
+        change: Callable[[], object] | None = None,
+    ) -> Self:
+        if change is None:
+            return super()._run_update(name, stream, max_steps)
+
+        def changed() -> None:
+            change()
+            self._record = self._record.without_bound()
+
+        super()._run_update(name, stream, max_steps, changed)
+        held = self._held_stream
+        if self.auto_consolidate and held.done and held.ready and held.due_by_itself:
+            self.consolidate(cheap_strategies(self.solver))
+        return self
+
+    def _cached_names_to_keep(self) -> list[str]:
+        _ = self._certificate
+        return ["certificate", self._curve_name]
+
+    def _state(self) -> dict[str, Any]:
+        """Without rows that only the curve is for."""
+        return {**super()._state(), "_sample": None}
+
+    @property
+    def _certificate(self) -> Certificate:
+        return self._get_value(
+            "certificate", lambda: self._held_stream.certify(self.function_, self._offset)
+        )
+
+    # -- probabilities ---------------------------------------------------------------------------
 
     def _fit_curve(self) -> Curve | ClassCurves:
         sample = self._sample if self._stream is None else self._sample_of_stream()
@@ -509,7 +957,7 @@ class S3VM(UpdatableS3VM):
                 "probabilities; call predict_proba once before you save the model, or fit again."
             )
         sample, calibrator = sample._replace(groups=self._groups), self._calibrator()
-        scores = self._certifier().with_offset(calibrator.decisions(sample))
+        scores = calibrator.decisions(sample) + self._offset
         assert self._cache is not None and self.probability is not None
         self._cache.store(_LEFT_OUT, self._version, scores)
         return calibrator.curve(scores, sample, self.probability, self.function_)
@@ -530,14 +978,5 @@ class S3VM(UpdatableS3VM):
         # Forests grow without the labels of a fold.
         graph = self._deformed if self._deformed is not None and self._deformed.has_graph else None
         columns = None if self._kept is None else (self._kept, self.shape_fit_[0])
-        return Calibrator(self, self._problems(), graph, columns, self._deadline)
-
-    def _with_intercept(self, solution: Solution, sample: Sample) -> Solution:
-        """Return the ``Solution`` with its intercept where the classes are equally probable."""
-        function = solution.function
-        offset = self._calibrator().offset(function, sample)
-        if offset is None:
-            return solution
-        self._offset = offset
-        bias: Any = function.bias + offset  # an array of several functions
-        return replace(solution, function=replace(function, bias=bias))
+        objectives = self._class_objectives(self.classes_)
+        return Calibrator(self, objectives, graph, columns, self._deadline)

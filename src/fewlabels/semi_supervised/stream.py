@@ -14,11 +14,13 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import Deadline
-from ..base.solution import TrainingRows
+from ..base.solution import Certificate, ClassFunctions, Function, Solution, TrainingRows
 from ..data.labels.semi_supervised import one_vs_rest_labels
 from ..kernels.base import Kernel
+from ..kernels.operators import make_gram
 from ..rows.row_store import BREAKDOWNS, PlainState, RowStore, make_labelled_store
 from .class_path import ClassPath, History, PathOptions
+from .description import SupportRows, build_certificate, build_solution
 from .path_state import NONE, PathState, both_classes
 from .problem import SemiSupervised
 
@@ -375,6 +377,52 @@ class S3VMStream(PlainState):
             ClassPath.restored(saved, self.options, view, state["shift"]) for saved, view in views
         )
         self._now = _StreamState(state["version"], store, paths)
+
+    # -- as values ------------------------------------------------------------------------------
+
+    def describe(self, offset: float | FloatArray, tol: float) -> Solution:
+        """Return the ``Solution`` where the paths stand, with an ``offset`` that is added to f.
+
+        A path that rounding keeps above ``tol`` hasn't converged.
+        """
+        known = np.concatenate([self.places, self.pending_removals])
+        solutions = [path.current_solution().at(known) for path in self.paths]
+        support = np.flatnonzero(np.any([at.coef for at in solutions], axis=0))
+        numbers = np.where(np.arange(len(known)) < len(self), np.arange(len(known)), -1)
+        of_gram = support if len(support) else np.arange(len(known))
+        gram = make_gram(self.kernel, self.kernel_rows(known[of_gram]), dtype=np.float64)
+        places, converged = known[support], self.done and not self.rounding_violation(tol)
+        biases = np.array([-float(at.multiplier) for at in solutions]) + offset
+        return build_solution(
+            self.kernel,
+            gram,
+            SupportRows(self.rows(places), numbers[support], self.label(places), self.shift),
+            [at.coef[support] for at in solutions],
+            biases.tolist(),
+            (self.n_iter, self.history, converged),
+        )
+
+    def certify(
+        self, function: Function | ClassFunctions, offset: float | FloatArray
+    ) -> Certificate:
+        """Return the ``Certificate`` of the paths' ``function``, once it has an ``offset``."""
+        solutions, places = [path.current_solution() for path in self.paths], self.places
+        f = np.column_stack([at.f[places] for at in solutions])
+        waiting = np.flatnonzero(np.isnan(f).any(axis=1))
+        if len(waiting):
+            values = function(self.rows(places[waiting]), n_jobs=self.n_jobs)
+            values = values.reshape(len(waiting), -1) - offset
+            for column, at in enumerate(solutions):
+                unknown = np.isnan(f[waiting, column])
+                at.f[places[waiting[unknown]]] = values[unknown, column]
+                f[:, column] = at.f[places]
+        certified = [path.certificate(at) for path, at in zip(self.paths, solutions, strict=True)]
+        return build_certificate(certified, f + offset, function, self.label(places))
+
+    def decisions(self) -> FloatArray:
+        """f at the rows, a column for every function; NaN where a path has yet to go."""
+        each = [path.current_solution().f[self.places] for path in self.paths]
+        return each[0] if len(each) == 1 else np.stack(each, axis=1)
 
 
 def number_entries(histories: Iterable[History]) -> History:
