@@ -38,6 +38,7 @@ from ..rows.memory import MemorySource
 from ..rows.row_store import read_indices
 from ..rows.source import RowSource
 from ..rows.validation import check_weight, fit_rows
+from ..solvers import Status
 from ..solvers.run import Callback
 from . import arguments
 from .branching import PROVEN, describe_early_stops
@@ -233,6 +234,8 @@ class S3VM(TwoClassEstimator):
     fit_status_ : int
         0 if the tolerance was reached (branch and bound: the global minimum is proven),
         otherwise 1 (with a warning).
+    stop_reason_ : str
+        Why ``fit``, or the first ``partial_fit``, ended, as of :class:`SVDD`.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -390,6 +393,7 @@ class S3VM(TwoClassEstimator):
             trainer = self._trainer(rows)
             training = trainer.train(problem, callback)
             self._store_training(training)
+            self.stop_reason_ = training.status.reason
             trainer.report_status(training.solutions, training.gram)
         return self
 
@@ -799,7 +803,10 @@ class S3VM(TwoClassEstimator):
         self._offset = 0.0
         self._record = TrainingRecord(tuple([] for _ in stream.paths))
         with self._discard_on_error():
-            return self._run_update(name, stream, None if name == "fit" else self.max_steps)
+            self._run_update(name, stream, None if name == "fit" else self.max_steps)
+        limit = Status.MAX_TIME if self._deadline.is_over() else Status.MAX_ITER
+        self.stop_reason_ = (Status.CONVERGED if stream.done else limit).reason
+        return self
 
     def _read_all_classes(self, classes: ClassesLike | None) -> AnyArray:
         """Return the classes that users pass, which are the model's and perhaps new ones."""

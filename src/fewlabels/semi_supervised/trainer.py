@@ -116,7 +116,7 @@ class Trainer:
 
         ``found`` are the ``S3VMSolution`` of every function, over the rows of ``gram``.
         """
-        worst = next((one for one in found if not one.result.converged), found[0])
+        worst = find_worst(found)
         message = describe_unproven(worst)
         if message is None:
             gap = float(np.sum([find_missing_curvature(gram, one.result.a) for one in found]))
@@ -172,6 +172,11 @@ class S3VMTraining:
     data: list[S3VMData]
     solutions: list[S3VMSolution]
     n_jobs: int
+
+    @property
+    def status(self) -> Status:
+        """Why training stopped, of the first function that didn't converge."""
+        return find_worst(self.solutions).result.status
 
     @property
     def gram(self) -> GramOperator:
@@ -321,6 +326,11 @@ class TrainingRecord:
         for place, own in zip(places, self.objectives, strict=True):
             objectives[place] = own
         return replace(self, objectives=tuple(objectives))
+
+
+def find_worst(found: Sequence[S3VMSolution]) -> S3VMSolution:
+    """Return the first solution that didn't converge, or else the first one."""
+    return next((one for one in found if not one.result.converged), found[0])
 
 
 def combine_runs(found: list[S3VMSolution]) -> SolverRun:
