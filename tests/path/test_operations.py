@@ -98,7 +98,7 @@ def test_rows_keep_their_order(rng):
     path.add(X, RowPenalties.labelled(y, 1.0))
     gone = rng.choice(120, 90, replace=False)  # enough to make the arrays smaller
     path.remove(gone)
-    assert path.engine.state.n < 120
+    assert path._state.n < 120
     kept = np.setdiff1d(np.arange(120), gone)
     again = PathFollower(KERNEL)
     again.add(X[kept], RowPenalties.labelled(y[kept], 1.0))
@@ -115,7 +115,7 @@ def test_a_paused_path_goes_on(rng):
     assert whole.add(X, rows, target=0.1)
     done, pauses = parts.add(X, rows, target=0.1, max_steps=3), 0
     while not done:
-        assert not parts.engine.is_idle
+        assert not parts.finished
         pauses += 1
         parts = pickle.loads(pickle.dumps(parts))
         done = parts.run(max_steps=3)
@@ -136,7 +136,7 @@ def test_operations_queue_behind_a_paused_one(rng):
 def scaled(path, factor):
     """The path's rows with slopes times a factor."""
     p = path.penalty.scaled(1.0, factor)
-    return RowPenalties.convex(p, path.scale * path.engine.state.F[st.RIDGE][: len(path)])
+    return RowPenalties.convex(p, path.scale * path._state.F[st.RIDGE][: len(path)])
 
 
 def test_leaving_out_is_refitting(rng):
@@ -324,7 +324,7 @@ def test_a_path_without_direction_is_an_error(rng):
     X, y = blobs(rng, 30)
     path = PathFollower(KERNEL)
     path.add(X[:29], RowPenalties.labelled(y[:29], 1.0))
-    path.engine.factor.L[0, 0] = np.nan
+    path._factor.L[0, 0] = np.nan
     with pytest.raises(ArithmeticError, match="lost its direction"):
         path.add(X[29:], RowPenalties.labelled(-y[29:], 1.0))
     assert path.broken
@@ -376,7 +376,7 @@ def test_refusals_leave_the_state_alone(rng):
     for operation, message in refused:
         with pytest.raises(ValueError, match=message):
             operation()
-        assert np.array_equal(path.a, before) and path.engine.is_idle
+        assert np.array_equal(path.a, before) and path.finished
     with pytest.raises(IndexError, match="index 20 is out of bounds"):
         path.remove([20])
     with pytest.raises(ValueError, match="'keep' or 'paper'"):

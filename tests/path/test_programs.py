@@ -3,8 +3,7 @@
 import pytest
 
 from fewlabels._core import path as st
-from fewlabels.solvers.path import events
-from fewlabels.solvers.path.engine import PathEngine
+from fewlabels.solvers.path import PathFollower, events
 from path.programs import DATA, MACHINES, TOLERANCE, Program
 
 PER_MACHINE = 12
@@ -27,9 +26,9 @@ def test_breaking_cycles_changes_no_result(paused, seed, monkeypatch):
     widened, once = [], events.Events._perturb
     monkeypatch.setattr(events.Events, "_perturb", lambda e: (widened.append(1), once(e)))
     if paused:  # after every step
-        run = PathEngine.run
+        run = PathFollower.run
         monkeypatch.setattr(
-            PathEngine, "run", lambda e, _=None: any(run(e, 1) for _ in range(10_000))
+            PathFollower, "run", lambda e, _=None: any(run(e, 1) for _ in range(10_000))
         )
     for k in range(20):
         program = Program(30_000_000 + 1000 * seed + k, size=40, machine="s3vm paper")
@@ -74,7 +73,7 @@ def test_the_judge_sees_mistakes(seed):
         if len(path) < 3 or not program.symmetric.any():
             continue
         assert program.judge() <= TOLERANCE
-        state = path.engine.state
+        state = path._state
         row = state.present[0]
         state.F[st.A, row] += 1e-3
         assert program.judge() > TOLERANCE

@@ -3,6 +3,7 @@
 import contextlib
 import pickle
 import sys
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -126,6 +127,7 @@ def test_the_limit_of_blas_threads_can_be_interrupted(monkeypatch):
         k += 1
         # What an interruption in the last lines leaves, where Ctrl-C itself cannot come.
         monkeypatch.setattr(_threads._Limit, "users", 0)
+        monkeypatch.setattr(_threads._Limit, "own", threading.local())
         interruption = Interruption(k)
         with contextlib.suppress(KeyboardInterrupt), interruption, _threads.one_blas_thread():
             pass

@@ -51,10 +51,10 @@ def _find_blas() -> ThreadpoolController:
 
 
 class _Limit:
-    """The limit of this process, from the first thread that asks for it to the last one's end."""
+    """The limit of this process, from the first thread that needs it to the last one's end."""
 
-    lock, users, limiter = Lock(), 0, None
-    own = local()  # of one thread: how many of the users it is
+    lock, users, limiter = Lock(), 0, None  # users are threads
+    own = local()  # of one thread: its contexts
 
 
 @contextmanager
@@ -77,22 +77,26 @@ def one_blas_thread() -> Iterator[None]:
     For matrices of a few hundred rows, where a second thread gains little, and costs a
     hundred times the work when another process holds its core.
     """
-    counted = False
+    own, counted = _Limit.own, False
     try:
-        with _hold_lock():
-            if not _Limit.users:
-                _restore()  # if Ctrl-C left one
-                _Limit.limiter = _find_blas().limit(limits=1).__enter__()
-            _Limit.users += 1
-            _Limit.own.users = getattr(_Limit.own, "users", 0) + 1
-            counted = True
+        if getattr(own, "contexts", 0) > 0:  # this thread has the limit already
+            own.contexts += 1
+        else:
+            with _hold_lock():
+                if not _Limit.users:
+                    _restore()  # if Ctrl-C left one
+                    _Limit.limiter = _find_blas().limit(limits=1).__enter__()
+                _Limit.users += 1
+                own.contexts = 1
+        counted = True
         yield
     finally:
-        with _hold_lock():
-            _Limit.users -= counted
-            _Limit.own.users = getattr(_Limit.own, "users", 0) - counted
-            if not _Limit.users:
-                _restore()
+        own.contexts = getattr(own, "contexts", 0) - counted
+        if own.contexts <= 0:
+            with _hold_lock():
+                _Limit.users -= counted
+                if not _Limit.users:
+                    _restore()
 
 
 def _restore() -> None:
@@ -104,7 +108,7 @@ def _restore() -> None:
 def _after_fork_in_child() -> None:
     """In a forked process, forget threads that it doesn't have, all but the one that forked."""
     _pools.clear()
-    _Limit.lock, _Limit.users = Lock(), getattr(_Limit.own, "users", 0)
+    _Limit.lock, _Limit.users = Lock(), int(getattr(_Limit.own, "contexts", 0) > 0)
     if not _Limit.users:
         _restore()
 

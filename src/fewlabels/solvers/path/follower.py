@@ -16,26 +16,54 @@ import copy
 from collections import deque
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..._core import path as st
-from ..._typing import FloatArray, IntArray, RowMatrix, VectorLike
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ..._util.deadline import ENDLESS, Deadline
 from ..._util.threads import one_blas_thread
 from ...kernels import Kernel
 from ...problem import Penalty, RowPenalties
 from ..run import HistoryEntry
-from .engine import Operation, PathEngine
+from .clock import Clock
+from .events import Events
 from .left_out import LeftOutSolver
+from .placement import Factor, Placement
+from .state import RowStates
+from .virtual_row import ROW, VirtualRow
 
 # Rows by the numbers that users know them by.
 RowIndices: TypeAlias = IntArray | Sequence[int] | int | slice
+# A method that changes the problem, and its arguments. It returns those that must come next.
+Operation: TypeAlias = tuple[Any, ...]
 
 _OPERATIONS_KEPT = 1000
 # Relative: sums and variables outside their intervals by less are a matter of rounding.
 _OUTSIDE = 1e-9
+# Relative to the unit of h: a violation that the check at the end of a path corrects.
+_VIOLATION = 1e-10
+# Checks of one path at most.
+_MAX_CHECKS = 8
+# The check in whose place h is computed afresh.
+_RECOMPUTING_CHECK = 3
+# Steps of one run, for every row and for so many more: after each _LONG of them some moving rows
+# wait, and from _ENDLESS on the run is taken for endless, as rounding can be larger than the
+# steps. Avalanches and whole paths take a few per row.
+_LONG = 1
+_ENDLESS = 50
+_MORE_ROWS = 1000
+# Rounding in h, in units of the largest slope, that hides where rows stand at the end of a path,
+_MAX_ROUNDING_AT_END = 0.5
+# and on the way, where that takes more than _LONG steps.
+_MAX_ROUNDING_ON_LONG_PATHS = 1e-3
+# Absent rows are removed from all arrays when they are this share of all,
+_MAX_ABSENT_SHARE = 0.25
+# and more than so many.
+_MIN_ABSENT_ROWS = 64
+# Relative to the unit of h: nothing to correct.
+_NOTHING = 1e-14
 
 
 class PathFollower:
@@ -61,7 +89,8 @@ class PathFollower:
     balance : {None, "keep", "paper"}, default=None
         Whether the mean of h over the rows with the symmetric hinge is held at a target, by
         a virtual row. "keep" leaves it in the problem for ever; "paper" takes it out before
-        rows change and puts it back afterwards (Yu et al. 2019, Algorithms 1 to 3).
+        rows change and puts it back afterwards (Yu et al. 2019, Algorithms 1 to 3). The
+        attribute may be set to the other of the two between operations.
     cache_size : float, default=200e6
         Bytes for kernel columns.
     n_jobs : int, default=1
@@ -117,13 +146,16 @@ class PathFollower:
             raise ValueError(f"balance={balance!r} is not known; pass None, 'keep' or 'paper'.")
         if not scale > 0:
             raise ValueError(f"scale={scale!r} is not allowed; pass a number > 0.")
-        self.scale = float(scale)
-        self.engine = PathEngine(
-            kernel, self.scale, total, balance, cache_size, n_jobs, refresh_at
-        )
+        self.scale, self.balance, self.refresh_at = float(scale), balance, refresh_at
         self.deadline = deadline
-        self._state = self.engine.state
         self.broken = False
+        self._state = RowStates(kernel, self.scale, balance is not None, cache_size, n_jobs)
+        self._factor = Factor()
+        self._clock = Clock(self._state, total)
+        self._placement = Placement(self._state, self._factor, self._clock)
+        self._virtual_row = VirtualRow(self._state, self._clock, self._placement)
+        self._events = Events(self._state, self._factor, self._clock, self._placement)
+        self._queued: list[Operation] = []
         self._history: deque[HistoryEntry] = deque(maxlen=_OPERATIONS_KEPT)
 
     # -- what others read -------------------------------------------------------------------
@@ -131,20 +163,19 @@ class PathFollower:
     n_steps = property(attrgetter("_state.n_steps"), doc="Steps so far.")
     n_flips = property(attrgetter("_state.n_flips"), doc="Sign changes of rows so far.")
     n_exchanges = property(attrgetter("_state.n_exchanges"), doc="Exchanges of rows so far.")
-    finished = property(
-        attrgetter("engine.is_idle"), doc="Whether the last operation is complete."
-    )
+
+    @property
+    def finished(self) -> bool:
+        """Whether the path is at its end and no operation waits."""
+        return self._is_at_end and not self._queued
+
+    @property
+    def _is_at_end(self) -> bool:
+        """Return whether every row stands on its staircase and nothing moves."""
+        return self._placement.n_moving == 0 and self._clock.left == 0.0
 
     def __len__(self) -> int:
         return len(self._state.present)
-
-    @property
-    def deadline(self) -> Deadline:
-        return self.engine.deadline
-
-    @deadline.setter
-    def deadline(self, deadline: Deadline) -> None:
-        self.engine.deadline = deadline
 
     def _values(self, line: int) -> FloatArray:
         return self._state.F[line, self._state.present]
@@ -170,17 +201,8 @@ class PathFollower:
         return float(self._state.F[st.A, 0]) if self._state.bordered else 0.0
 
     @property
-    def balance(self) -> str | None:
-        """How the balancing constraint is kept; "keep" and "paper" may be exchanged."""
-        return self.engine.virtual.balance
-
-    @balance.setter
-    def balance(self, balance: str | None) -> None:
-        self.engine.virtual.balance = balance
-
-    @property
     def n_margin(self) -> int:
-        return len(self.engine.factor)
+        return len(self._factor)
 
     @property
     def n_values(self) -> int:
@@ -191,7 +213,7 @@ class PathFollower:
         return list(self._history)
 
     def _penalty_line(self) -> int:
-        return st.TARGET if self.engine.clock.penalties_move else st.LO
+        return st.TARGET if self._clock.penalties_move else st.LO
 
     @property
     def penalty(self) -> Penalty:
@@ -209,7 +231,7 @@ class PathFollower:
     def violation(self) -> float:
         """Largest violation of an optimality condition, from the h that is carried along."""
         state = self._state
-        rows = np.append(0, state.present) if self.engine.virtual.is_active else state.present
+        rows = np.append(0, state.present) if self._virtual_row.is_active else state.present
         return self.scale * state.lines.violation(rows, self._penalty_line())
 
     # -- operations ---------------------------------------------------------------------------
@@ -242,15 +264,14 @@ class PathFollower:
                 f"X has {n} rows and rows has {len(rows)} penalties; they must be equal."
             )
         self._check_reachable(total, added=rows)
-        append = self.engine.append
         sizes = block if isinstance(block, list) else [n] if block or n <= 1 else [1] * n
         if len(sizes) == 1:
-            operations = [(append, X, rows, total, target)]
+            operations = [(self._add_rows, X, rows, total, target)]
         else:
             targets, totals = self._targets(target, n), self._totals(total, rows)
             parts = np.split(np.arange(n), np.cumsum(sizes)[:-1])
             operations = [
-                (append, X[part], rows.take(part), totals[part[-1]], targets[part[-1]])
+                (self._add_rows, X[part], rows.take(part), totals[part[-1]], targets[part[-1]])
                 for part in parts
             ]
         return self._run_operation("add", n, operations, max_steps)
@@ -294,7 +315,7 @@ class PathFollower:
         if np.any(a < low - near) or np.any(a > up + near):
             raise ValueError("the variables to load do not lie in their intervals.")
         a = np.clip(a, low, up)
-        load = self.engine.load, X, rows, a, multiplier, negative, virtual, target
+        load = self._load_solution, X, rows, a, multiplier, negative, virtual, target
         return self._run_operation("load", len(rows), [load], max_steps, virtual_stays=True)
 
     def remove(
@@ -318,8 +339,8 @@ class PathFollower:
             (operation, part, *ends)
             for part, part_target in zip(parts, targets, strict=True)
             for operation, ends in (
-                (self.engine.dismiss, (total, part_target)),
-                (self.engine.drop, ()),
+                (self._move_to_zero, (total, part_target)),
+                (self._drop_rows, ()),
             )
         ]
         return self._run_operation("remove", len(rows), operations, max_steps)
@@ -340,10 +361,9 @@ class PathFollower:
         """
         numbers = self._numbers(indices)
         self._check_reachable(total, added=rows, gone=numbers)
-        switch = self.engine.switch
         parts, targets = self._parts(np.arange(len(numbers)), block, total, target)
         operations = [
-            (switch, numbers[part], rows.take(part), total, part_target)
+            (self._change_penalties, numbers[part], rows.take(part), total, part_target)
             for part, part_target in zip(parts, targets, strict=True)
         ]
         return self._run_operation("change", len(numbers), operations, max_steps)
@@ -374,7 +394,7 @@ class PathFollower:
             if np.any(rows.ridge / self.scale != state.F[st.RIDGE, numbers]):
                 raise ValueError("move cannot change ridges; use change.")
         self._check_reachable(total, added=rows, gone=None if rows is None else numbers)
-        move = self.engine.move, numbers, rows, total, target
+        move = self._move_targets, numbers, rows, total, target
         return self._run_operation("move", len(numbers), [move], max_steps)
 
     def copy(self) -> PathFollower:
@@ -388,9 +408,7 @@ class PathFollower:
 
     def refresh(self) -> bool:
         """Compute h afresh and correct the solution for the rounding that was in it."""
-        return self._run_operation(
-            "refresh", len(self), [(self.engine.recompute,)], virtual_stays=True
-        )
+        return self._run_operation("refresh", len(self), [(self._recompute,)], virtual_stays=True)
 
     # -- without one row ----------------------------------------------------------------------
 
@@ -436,17 +454,25 @@ class PathFollower:
         self._check_not_broken()
         try:
             with one_blas_thread():
-                return self.engine.run(max_steps)
+                last = np.inf if max_steps is None else self._state.n_steps + max_steps
+                begun = renewed = False
+                while self._follow(last):
+                    if self._queued and begun and self.deadline.is_over():
+                        return False
+                    if self._queued:
+                        begun = True
+                        change, *arguments = self._queued.pop(0)
+                        self._queued[:0] = change(*arguments) or ()
+                    elif not renewed and self._must_refresh():
+                        self._recompute()
+                        renewed = True
+                    else:
+                        self._compact()
+                        return True
+                return False
         except BaseException:
             self.broken = True  # perhaps in the middle of a step
             raise
-
-    def _check_not_broken(self) -> None:
-        if self.broken:
-            raise ArithmeticError(
-                "an operation of this path raised an exception; start another path from its "
-                "variables (see load)."
-            )
 
     def _run_operation(
         self,
@@ -459,12 +485,13 @@ class PathFollower:
         self._check_not_broken()
         steps, flips = self.n_steps, self.n_flips
         if self.balance == "paper" and not virtual_stays:
-            operations = [
-                (self.engine.remove_virtual_row,),
-                *operations,
-                (self.engine.insert_virtual_row,),
-            ]
-        self.engine.queue(operations)
+            insert = self._virtual_row.insert
+            operations = [(self._remove_virtual_row,), *operations, (insert,)]
+        if self.finished:
+            # Rounding is relative to what there was when the operation began.
+            self._state.largest_a = 0.0
+            self._state.measure(self._clock.total_target)
+        self._queued.extend(operations)
         done = False
         try:
             done = self.run(max_steps)
@@ -473,6 +500,235 @@ class PathFollower:
             entry = {"operation": name, "rows": n_rows, **taken}
             self._history.append({**entry, "margin": self.n_margin, "finished": done})
         return done
+
+    def _check_not_broken(self) -> None:
+        if self.broken:
+            raise ArithmeticError(
+                "an operation of this path raised an exception; start another path from its "
+                "variables (see load)."
+            )
+
+    def _must_refresh(self) -> bool:
+        """Return whether h has to be computed afresh, for the rows that an operation has left."""
+        self._state.measure_slopes()
+        return self._state.must_refresh(self.refresh_at)
+
+    def _follow(self, last: float) -> bool:
+        """Follow the path to its end; returns whether that is reached within ``last`` steps."""
+        if self._is_at_end:
+            return True
+        state, step = self._state, self._events.step
+        state.measure(self._clock.total_target)
+        self._events.begin()
+        n_rows, first = state.n + _MORE_ROWS, state.n_steps
+        long = first + _LONG * n_rows
+        for look in range(_MAX_CHECKS):
+            while not self._is_at_end:
+                if state.n_steps >= last or self.deadline.is_over():
+                    return False
+                if state.n_steps >= first + _ENDLESS * n_rows:
+                    raise ArithmeticError("the path does not end")
+                if state.n_steps >= long:
+                    self._refuse_rounding(_MAX_ROUNDING_ON_LONG_PATHS)
+                    self._events.pause_random_rows()
+                    long += _LONG * n_rows
+                step()
+            if look == _RECOMPUTING_CHECK:
+                # Rounding in h may be all there is: a row whose f has to be 0 goes to and fro.
+                self._recompute()
+            elif not self._check_conditions():
+                return True
+        raise ArithmeticError("the path does not converge")
+
+    def _check_conditions(self) -> bool:
+        """Let rows on the wrong side move, and correct free ones off their slope.
+
+        Returns whether there was anything to do.
+        """
+        state = self._state
+        self._refuse_rounding(_MAX_ROUNDING_AT_END)
+        tol = state.tol(_VIOLATION)
+        found, error = state.lines.check(state.n, tol)
+        if len(found):
+            self._placement.place(found)
+        if error > tol:
+            self._absorb_errors()
+        return len(found) > 0 or error > tol
+
+    def _refuse_rounding(self, most: float) -> None:
+        """End a path whose conditions are hidden by rounding: steps would lead nowhere."""
+        self._state.measure(self._clock.total_target)  # variables may have grown on the way
+        if self._state.is_hidden_by_rounding(most):
+            raise ArithmeticError("rounding is as large as the margin")
+
+    def _compact(self) -> None:
+        """Forget absent rows in all arrays once there are many."""
+        state = self._state
+        n_absent = state.n - state.bordered - len(state.present)
+        if n_absent <= max(_MIN_ABSENT_ROWS, _MAX_ABSENT_SHARE * state.n):
+            return
+        kept = np.append(0, state.present) if state.bordered else state.present
+        self._placement.renumber(state.keep(kept))
+
+    # -- changes of the problem, which the path then follows ------------------------------------
+
+    def _add_rows(
+        self,
+        X: RowMatrix,
+        rows: RowPenalties,
+        total: float | None = None,
+        target: float | None = None,
+    ) -> None:
+        """Add rows, with variables of zero."""
+        state = self._state
+        new = state.append(X, rows)
+        self._placement.watch_diagonal(new)
+        state.F[st.H, new] = state.product(new)
+        self._virtual_row.change_mean(new[rows.symmetric], 1)
+        self._start_clock(total, target)
+        self._placement.place(new)
+
+    def _load_solution(
+        self,
+        X: RowMatrix,
+        rows: RowPenalties,
+        a: FloatArray,
+        multiplier: float,
+        negative: BoolArray,
+        virtual: float = 0.0,
+        target: float | None = None,
+    ) -> None:
+        """Add rows with their variables: those strictly inside a segment are free.
+
+        ``negative`` is the mask of rows with the sign -1.
+        """
+        state, placement, clock = self._state, self._placement, self._clock
+        new = state.append(X, rows)
+        placement.watch_diagonal(new)
+        for i in new[negative].tolist():
+            state.lines.flip(i)
+        state.F[st.A, new] = a
+        state.shift = -float(multiplier) / state.scale
+        balanced = state.bordered and bool(rows.symmetric.any())
+        if balanced:
+            state.bordered_gram.change_mean(new[rows.symmetric], 1)
+            clock.target = clock.target if target is None else float(target)
+            balanced = clock.target is not None
+        if balanced:
+            self._virtual_row.prepare(virtual)
+        state.refresh_h(border=False)
+        found = state.lines.hold_at_breakpoints(new)
+        inside = new[found == st.FREE]
+        state.gram.block(inside[:1], inside)  # evaluates their columns together
+        if balanced:
+            self._virtual_row.free()
+        for i in inside.tolist():
+            placement.free(i)
+        placement.place(new[found == st.MOVING])
+        self._correct()
+
+    def _move_to_zero(
+        self, rows: IntArray, total: float | None = None, target: float | None = None
+    ) -> tuple[Operation, ...]:
+        """Let the variables of rows move to zero, and the rows leave the mean."""
+        state = self._state
+        if self._virtual_row.is_last_of_mean(rows):
+            return (self._remove_virtual_row,), (self._move_to_zero, rows, total, target)
+        self._placement.unplace(rows)
+        self._virtual_row.change_mean(rows[state.S[st.SIGN, rows] != 0], -1)
+        state.close_intervals(rows)
+        self._start_clock(total, target)
+        self._placement.place(rows)
+        return ()
+
+    def _drop_rows(self, rows: IntArray) -> None:
+        """Drop rows with variables of zero."""
+        self._placement.unplace(rows)
+        self._state.drop(rows)
+
+    def _change_penalties(
+        self,
+        rows: IntArray,
+        penalties: RowPenalties,
+        total: float | None = None,
+        target: float | None = None,
+    ) -> tuple[Operation, ...]:
+        """Give rows other penalties at once."""
+        virtual = self._virtual_row
+        before, after = self._state.S[st.SIGN, rows] != 0, penalties.symmetric
+        leaving, joining = rows[before & ~after], rows[~before & after]
+        if not len(joining) and virtual.is_last_of_mean(leaving):
+            again = self._change_penalties, rows, penalties, total, target
+            return (self._remove_virtual_row,), again
+        self._placement.unplace(rows)
+        virtual.change_mean(joining, 1)
+        virtual.change_mean(leaving, -1)
+        self._state.set_penalties(rows, penalties)
+        self._start_clock(total, target)
+        self._placement.place(rows)
+        return ()
+
+    def _move_targets(
+        self,
+        rows: IntArray,
+        penalties: RowPenalties | None = None,
+        total: float | None = None,
+        target: float | None = None,
+    ) -> None:
+        """Let penalties, the total and the balance target move steadily to new values."""
+        if penalties is not None:
+            self._clock.begin_targets()
+            self._state.set_targets(rows, penalties)
+        self._start_clock(total, target, penalties is not None)
+
+    def _remove_virtual_row(self) -> tuple[Operation, ...]:
+        """Let the virtual row leave the problem."""
+        if not self._virtual_row.is_active:
+            return ()
+        self._virtual_row.move_to_zero()
+        return ((self._drop_rows, ROW),)
+
+    def _start_clock(
+        self, total: float | None, target: float | None, penalties: bool = False
+    ) -> None:
+        """Start towards new values of the total, the balance target, and the penalties."""
+        if target is not None:
+            self._virtual_row.set_target(target)
+        if self.balance == "keep":
+            self._virtual_row.enter()
+        self._clock.start(total, penalties)
+
+    # -- against rounding, and from starts that are only nearly optimal -------------------------
+
+    def _absorb_errors(self) -> None:
+        """Make the state optimal by a shift of slopes, and let the clock take that back.
+
+        A state that misses its conditions by a little is the exact optimum for slopes that differ
+        by as much: a correction without tolerance, where what comes in the way is an event.
+        """
+        state = self._state
+        self._clock.begin_targets()
+        state.lines.shift_slopes(state.n, state.tol(_NOTHING))
+        self._clock.start(penalties=True)
+
+    def _recompute(self) -> None:
+        """Compute h and the factor afresh, and start a correction of what they show."""
+        state = self._state
+        if state.is_empty:
+            return
+        state.refresh_h()
+        self._placement.refactor()
+        if state.virtual_is_free:
+            state.F[st.SL : st.SR + 1, 0] = -state.F[st.H, 0]
+        self._correct()
+        self._clock.left = 1.0
+
+    def _correct(self) -> None:
+        """Take the sum of the variables as it is, and correct from there."""
+        self._clock.total = float(self._state.F[st.A, : self._state.n].sum())
+        self._absorb_errors()
+
+    # -- arguments of operations ----------------------------------------------------------------
 
     def _numbers(self, indices: RowIndices) -> IntArray:
         """Return rows of the state from the user's indices."""
@@ -496,12 +752,12 @@ class PathFollower:
 
     def _targets(self, target: float | None, n: int) -> list[float | None]:
         """Return the balance target after each of ``n`` rows that change one after the other."""
-        now = self.engine.clock.target
+        now = self._clock.target
         return _interpolate(target if now is None else now, target, n)
 
     def _totals(self, total: float | None, rows: RowPenalties) -> list[float | None]:
         """Return the total after each of some rows that are added one after the other."""
-        totals = _interpolate(self.engine.clock.total_target, total, len(rows))
+        totals = _interpolate(self._clock.total_target, total, len(rows))
         if total is not None and not self._accepts_any_sum(rows):
             low, up = (np.cumsum(ends)[-len(rows) :] for ends in self._intervals(rows))
             totals[:-1] = np.clip(np.array(totals, dtype=float), low, up)[:-1].tolist()
@@ -510,7 +766,7 @@ class PathFollower:
     def _accepts_any_sum(self, added: RowPenalties | None = None) -> bool:
         """Return whether the virtual row takes up any sum of the others, once rows were added."""
         return self._state.bordered and (
-            self.engine.virtual.n_mean > 0 or (added is not None and bool(added.symmetric.any()))
+            self._virtual_row.n_mean > 0 or (added is not None and bool(added.symmetric.any()))
         )
 
     def _intervals(
@@ -534,7 +790,7 @@ class PathFollower:
         if total is None and gone is None and added is not None:
             if np.all(added.penalty.lower <= 0.0) and np.all(added.penalty.upper >= 0.0):
                 return  # the new rows may stay at zero
-        total = self.engine.clock.total_target if total is None else float(total)
+        total = self._clock.total_target if total is None else float(total)
         _refuse_unreachable(*self._intervals(added, gone), total)
 
 

@@ -17,6 +17,8 @@ _ON, _ON_SEGMENT = 1e-11, 1e-12
 _REACHED, RESIDUE = 1e-13, 1e-14
 # A row depends on the free ones when its Schur complement is this share of its diagonal entry.
 _DEPENDENT = 1e-13
+# The constant of the factor follows the mean of the diagonal within this factor.
+_STALE = 16.0
 
 
 class Factor:
@@ -93,6 +95,7 @@ class Placement:
         self.state, self.factor, self.clock = state, factor, clock
         self._moving = np.zeros(64, np.int64)
         self.n_moving = 0
+        self._diagonal_sum = 0.0  # over all rows since the constant of the factor was chosen
 
     @property
     def moving(self) -> IntArray:
@@ -216,10 +219,23 @@ class Placement:
         self.hold(k)
         return False
 
-    def refactor(self, corner: float) -> None:
-        """Make the factor afresh, with another constant."""
+    def watch_diagonal(self, new: IntArray) -> None:
+        """Keep the constant of the factor in step with the diagonal of the rows."""
+        state, corner = self.state, self.factor.corner
+        self._diagonal_sum += float((state.F[st.ROOT, new] ** 2).sum())
+        mean = self._diagonal_sum / max(1, state.n)
+        if mean > 0 and not corner / _STALE <= mean <= corner * _STALE:
+            self.refactor()
+
+    def refactor(self) -> None:
+        """Make the factor afresh, with a constant for today's rows."""
+        state = self.state
+        rows = np.flatnonzero(state.S[st.STATUS, : state.n] != st.ABSENT)
+        diagonal = state.F[st.ROOT, rows] ** 2
+        corner = float(diagonal.mean()) if diagonal.any() else 1.0
+        self._diagonal_sum = corner * state.n
         for i in self.factor.restart(corner).tolist():
-            self.free(i, region=self.state.S[st.REGION, i])
+            self.free(i, region=state.S[st.REGION, i])
 
     def renumber(self, number: IntArray) -> None:
         """Give rows new numbers."""

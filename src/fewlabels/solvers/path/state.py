@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from ..._core import path as st
 from ..._typing import FloatArray, IntArray, RowMatrix
 from ...kernels import Kernel
-from ...kernels.operators.growing.matrices import BorderedGrowing, make_growing
+from ...kernels.operators.growing.matrices import BorderedGrowing, GrowingGram, make_growing
 from ...kernels.operators.growing.stores import grow_array
 from ...problem import Penalty, RowPenalties
 
@@ -19,31 +17,6 @@ EPS = 1.1e-16
 # that this leaves.
 _WORN = 1.0
 _FEW = 64
-
-
-class GrowingGram(Protocol):
-    """A kernel matrix of rows that come and go, see ``kernels.operators.growing.matrices``."""
-
-    @property
-    def n_values(self) -> int:
-        """Kernel values evaluated so far."""
-
-    def append(self, X: RowMatrix) -> FloatArray:
-        """Add rows, which get the next numbers; their K(x, x)."""
-
-    def keep(self, indices: IntArray) -> None:
-        """Drop all rows but these, in ascending order."""
-
-    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """``K[rows][:, columns]``."""
-
-    def apply(
-        self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
-    ) -> None:
-        """``out += K[:, indices] @ coef``; ``hold`` if the columns are worth keeping."""
-
-    def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
-        """``K[rows][:, indices] @ coef`` without touching other rows."""
 
 
 class RowStates:

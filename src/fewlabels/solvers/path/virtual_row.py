@@ -21,13 +21,10 @@ ROW = np.array([0])
 
 
 class VirtualRow:
-    """Row 0 of a path with a balancing constraint; for ``balance`` see ``PathFollower``."""
+    """Row 0 of a path with a balancing constraint."""
 
-    def __init__(
-        self, state: RowStates, clock: Clock, placement: Placement, balance: str | None
-    ) -> None:
+    def __init__(self, state: RowStates, clock: Clock, placement: Placement) -> None:
         self.state, self.clock, self.placement = state, clock, placement
-        self.balance = balance
 
     @property
     def n_mean(self) -> int:
@@ -45,7 +42,10 @@ class VirtualRow:
         if not self.state.bordered:
             raise ValueError("this path has no balancing constraint; create it with balance.")
         self.clock.target = float(target)
-        if self.balance == "keep" and self._can_enter():
+
+    def enter(self) -> None:
+        """Let the row become part of the problem at once, free, if it can be."""
+        if self._can_enter():
             self.prepare()
             self.free()
 
@@ -66,7 +66,13 @@ class VirtualRow:
         F[st.SL : st.SR + 1, 0] = -F[st.H, 0]
         self.placement.free(0)
 
-    def insert_virtual_row(self) -> None:
+    def move_to_zero(self) -> None:
+        """Let the row's variable move to zero."""
+        self.placement.unplace(ROW)
+        self.state.close_intervals(ROW)
+        self.placement.place(ROW)
+
+    def insert(self) -> None:
         """Let the row, without weight, move until the mean is on target."""
         if self._can_enter():
             self.prepare()
@@ -90,9 +96,6 @@ class VirtualRow:
             self.placement.unplace(ROW)
         state.bordered_gram.change_mean(rows, sign)
         if not is_active:
-            if sign > 0 and self.balance == "keep" and self._can_enter():
-                self.prepare()
-                self.free()
             return
         a, h, v = F[st.A, 0], F[st.H, 0], u + sign * len(rows)
         F[st.A, 0] = a * v / u

@@ -4,18 +4,12 @@ Path following needs three things of K, again and again for nearly the same rows
 with a few columns, small blocks, and single columns when rows arrive. Columns are
 evaluated in float64, kept within a bound on memory, extended when rows are appended, and
 evaluated again after they were dropped. With a linear kernel no column is formed.
-
-All three of them have ``n`` rows, ``n_values`` evaluated so far, and
-    append(X)                        rows get the indices n, n + 1, ...; gives their K(x, x)
-    keep(indices)                    drop all rows but these (sorted), which become 0, 1, ...
-    block(rows, columns)             ``K[rows][:, columns]``
-    apply(indices, coef, out, hold)  ``out += K[:, indices] @ coef``; hold: worth keeping?
-    product_at(rows, indices, coef)  ``K[rows][:, indices] @ coef`` without touching other rows
 """
 
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +35,33 @@ from .stores import (
 
 # From so many new rows on, their own columns are evaluated only when they are needed.
 MANY_ROWS = 64
+
+
+class GrowingGram(Protocol):
+    """A kernel matrix K of rows that come and go; new rows get the next numbers."""
+
+    n: int
+
+    @property
+    def n_values(self) -> int:
+        """Kernel values evaluated so far."""
+
+    def append(self, X: RowMatrix) -> FloatArray:
+        """Add rows, and return their K(x, x)."""
+
+    def keep(self, indices: IntArray) -> None:
+        """Drop all rows but these, in ascending order, which become 0, 1, ..."""
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return ``K[rows][:, columns]``."""
+
+    def apply(
+        self, indices: IntArray, coef: FloatArray, out: FloatArray, hold: bool = True
+    ) -> None:
+        """Add ``K[:, indices] @ coef`` to ``out``; ``hold`` if the columns are worth keeping."""
+
+    def product_at(self, rows: IntArray, indices: IntArray, coef: FloatArray) -> FloatArray:
+        """Return ``K[rows][:, indices] @ coef`` without touching other rows."""
 
 
 def make_growing(
@@ -248,12 +269,14 @@ class BorderedGrowing:
     of its own that follows the rows that join and leave the mean.
     """
 
-    def __init__(self, inner: GrowingColumns | GrowingLinear) -> None:
+    def __init__(self, inner: GrowingGram) -> None:
         self.inner, self.n = inner, inner.n + 1
         self._border = np.zeros(self.n)  # first entry: K(x_0, x_0)
         self._in_mean = np.zeros(self.n, bool)
         self.n_mean = 0
-        self._weights = np.zeros(inner.X.shape[1]) if isinstance(inner, GrowingLinear) else None
+        # With a linear kernel the mean is a point, the mean of the features.
+        self._linear = inner if isinstance(inner, GrowingLinear) else None
+        self._mean = np.zeros(0 if self._linear is None else self._linear.X.shape[1])
 
     n_values = property(attrgetter("inner.n_values"))
 
@@ -269,9 +292,8 @@ class BorderedGrowing:
         new = np.arange(first, self.inner.n)
         if self.n_mean == 0:
             values = np.zeros(len(new))
-        elif self._weights is not None:
-            assert isinstance(self.inner, GrowingLinear)
-            values = self.inner.at(new, self._weights)
+        elif self._linear is not None:
+            values = self._linear.at(new, self._mean)
         else:
             mean = self._mean_rows
             values = self.inner.product_at(new, mean, np.full(len(mean), 1.0 / len(mean)))
@@ -303,16 +325,14 @@ class BorderedGrowing:
     ) -> None:
         indices, coef, share = _split_virtual(indices, coef)
         rows = indices - 1
-        if self._weights is None:
+        if self._linear is None:
             if share:
                 out += self.border * share
             self.inner.apply(rows, coef, out[1:], hold)
         else:
-            assert isinstance(self.inner, GrowingLinear)
             # The mean is a point like any other: one product with all rows instead of two.
-            self.inner.add_products(
-                self.inner.combine_rows(rows, coef) + share * self._weights, out[1:]
-            )
+            w = self._linear.combine_rows(rows, coef) + share * self._mean
+            self._linear.add_products(w, out[1:])
             out[0] += share * self._border[0]
         out[0] += self._border.take(indices) @ coef
 
@@ -338,17 +358,15 @@ class BorderedGrowing:
         self._in_mean[indices] = sign > 0
         if self.n_mean == 0:
             self._border[: self.n] = 0.0
-            if self._weights is not None:
-                self._weights[:] = 0.0
+            self._mean[:] = 0.0
             return
         change = np.zeros(self.inner.n)
         share, hold = np.full(len(indices), float(sign)), len(indices) <= MANY_ROWS
         self.inner.apply(indices - 1, share, change, hold=hold)
         self._border[1 : self.n] = (before * self._border[1 : self.n] + change) / self.n_mean
-        if self._weights is not None:
-            assert isinstance(self.inner, GrowingLinear)
-            change = self.inner.combine_rows(indices - 1, share)
-            self._weights = (before * self._weights + change) / self.n_mean
+        if self._linear is not None:
+            change = self._linear.combine_rows(indices - 1, share)
+            self._mean = (before * self._mean + change) / self.n_mean
         self._set_corner()
 
     def refresh(self) -> None:
@@ -360,9 +378,8 @@ class BorderedGrowing:
         coef = np.full(len(mean), 1.0 / len(mean))
         self.inner.apply(mean, coef, border, hold=False)
         self._border[1 : self.n] = border
-        if self._weights is not None:
-            assert isinstance(self.inner, GrowingLinear)
-            self._weights = self.inner.combine_rows(mean, coef)
+        if self._linear is not None:
+            self._mean = self._linear.combine_rows(mean, coef)
         self._set_corner()
 
     @property
