@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
-from .._core import distances
+from .._core import functions as core
 from .._typing import FloatArray, RowMatrix
 from .._util.threads import run_ranges
 
@@ -241,7 +241,7 @@ def direct_distances(X: RowMatrix, Z: RowMatrix, n_jobs: int = 1) -> FloatArray:
 
     def measure_blocks(start: int, stop: int) -> None:
         ends = start * _ROWS_AT_A_TIME, min(n, stop * _ROWS_AT_A_TIME)
-        distances.squared_distances(X, Z, out, *ends)
+        core.squared_distances(X, Z, out, *ends)
 
     n_jobs = n_jobs if out.size * (length + 4) > _MIN_WORK_FOR_THREADS else 1
     run_ranges(measure_blocks, -(-n // _ROWS_AT_A_TIME), n_jobs)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
-from .._core import penalty as code
+from .._core import functions as core
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, VectorLike
 from ..kernels.operators.equal_rows import DuplicateRows
 
@@ -497,7 +497,7 @@ class Penalty(PiecewiseLinear):
         """
         ridge = as_vector(ridge, len(self.lower))
         a, gradient = self._check_lengths(a, gradient)
-        return float(code.gap(self.pieces, ridge, a, gradient, float(multiplier), implied))
+        return float(core.gap(self.pieces, ridge, a, gradient, float(multiplier), implied))
 
     def set_to_minimiser(
         self,
@@ -512,7 +512,7 @@ class Penalty(PiecewiseLinear):
         a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``, unless it is
         held, or that would be infinite.
         """
-        return float(code.set_to_minimiser(self.pieces, ridge, float(multiplier), smooth, held, a))
+        return float(core.set_to_minimiser(self.pieces, ridge, float(multiplier), smooth, held, a))
 
     def clipped(self, a: FloatArray) -> FloatArray:
         """``a`` within the intervals."""
@@ -535,9 +535,9 @@ class Penalty(PiecewiseLinear):
         return Penalty.joined((self, other))
 
     @cached_property
-    def pieces(self) -> code.Pieces:
+    def pieces(self) -> core.Pieces:
         """The arrays as compiled code takes them."""
-        return code.Pieces(self.padded(code.N_KINKS).arrays())
+        return core.Pieces(self.padded(core.N_KINKS).arrays())
 
     def padded(self, n_kinks: int) -> Penalty:
         """Return equal penalties with so many kinks: pieces of no length at the lower ends."""
@@ -600,7 +600,7 @@ class Penalty(PiecewiseLinear):
         ends = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (whole.lower, whole.upper))
         near = _ON_BREAKPOINT * np.maximum(np.abs(together), np.maximum(*ends))
         a, alone = np.empty(len(self)), np.bincount(copies.of, minlength=n) == 1
-        code.share_out(low, high, copies.of, together - base, near, a)
+        core.share_out(low, high, copies.of, together - base, near, a)
         return np.where(alone[copies.of], together[copies.of], a)
 
     def fits_into(self, narrower: Penalty, a: FloatArray) -> BoolArray:
@@ -636,9 +636,9 @@ class Penalty(PiecewiseLinear):
         """
         n = len(self.ends[0])
         rates = np.empty((2, n)) if rates is None else rates
-        values = np.empty(code.N_TOTALS)
+        values = np.empty(core.N_TOTALS)
         a, gradient = self._check_lengths(a, gradient)
-        code.survey(self.pieces, as_vector(size, n), a, gradient, rates, values)
+        core.survey(self.pieces, as_vector(size, n), a, gradient, rates, values)
         return Totals.from_values(values)
 
     def remove_rounding(
@@ -735,7 +735,7 @@ class RowPenalties:
 def group_sums(copies: DuplicateRows, values: FloatArray) -> FloatArray:
     """Return sums of values over rows that are equal."""
     totals = np.zeros(len(copies.first))
-    code.group_sums(copies.of, _to_contiguous(values), totals)
+    core.group_sums(copies.of, _to_contiguous(values), totals)
     return totals
 
 

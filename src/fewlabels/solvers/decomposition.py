@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core import block
-from .._core.block import EXACT, GatheredRows, Outcome, StepLimits, add_products
+from .._core import functions as core
+from .._core.functions import EXACT, GatheredRows, Outcome, StepLimits, add_products
 from .._typing import FloatArray, IntArray, RowMatrix, VectorLike
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator, make_gram
@@ -192,9 +192,9 @@ class LazyRows:
         # Pair steps go through the columns of the rows that are there: these together, as they
         # come.
         submatrix, n_gathered = np.empty((0, 0)), len(a) if self.whole else 0
-        steps, ended = 0, block.MISSING
-        work, budget = block.workspace(len(a), limits.largest), limits.budget
-        while ended == block.MISSING:
+        steps, ended = 0, core.MISSING
+        work, budget = core.workspace(len(a), limits.largest), limits.budget
+        while ended == core.MISSING:
             count = len(self.row_ids)
             if count > max(n_gathered, len(submatrix)):
                 submatrix, n_gathered = np.empty((2 * count, 2 * count)), 0
@@ -202,9 +202,9 @@ class LazyRows:
                 self.Q, self.row_ids, self.row_position, submatrix, n_gathered, self.diagonal
             )
             left = limits._replace(max_steps=limits.max_steps - steps, budget=budget)
-            done, budget, ended = block.take_steps(rows, g, a, pieces, wanted, left, work)
+            done, budget, ended = core.take_steps(rows, g, a, pieces, wanted, left, work)
             steps, n_gathered = steps + done, count
-            if ended == block.MISSING and not self.evaluate_rows(wanted[wanted >= 0]):
+            if ended == core.MISSING and not self.evaluate_rows(wanted[wanted >= 0]):
                 return steps, budget, Outcome.SINGULAR
         return steps, budget, Outcome(ended)
 

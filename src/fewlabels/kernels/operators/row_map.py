@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ..._core.distances import squared_norms as summed_norms
+from ..._core.functions import squared_norms as summed_norms
 from ..._typing import AnyArray, FloatArray, RealArray, RowMatrix
 from .. import MappedKernel, center_of, centered
 from ..rows import (

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..._core import tiles
+from ..._core import functions as core
 from ..._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
 from ..._util.threads import run_ranges
 from .. import MappedKernel
@@ -144,7 +144,7 @@ class SparseRows:
 
     def _view(self, rows: sp.csr_array, term: RealArray) -> None:
         self.csr, self.term, self.n = rows, term, rows.shape[0]
-        self.core_rows = tiles.CsrRows(
+        self.core_rows = core.CsrRows(
             rows.data,
             rows.indices.astype(np.int64, copy=False),
             rows.indptr.astype(np.int64, copy=False),
@@ -183,7 +183,7 @@ class SparseRows:
         close = _CACHE_BYTES // (
             self.csr.dtype.itemsize * max(1, min(self.csr.shape[1], self.csr.nnz))
         )
-        return tiles.whole_vectors(min(m, close, tiles.LANES), self.csr.dtype)
+        return core.whole_vectors(min(m, close, core.LANES), self.csr.dtype)
 
     def _run(self, function: Callable[[int, int], None], width: int, n_jobs: int) -> None:
         work = (self.csr.nnz + self.n) * width
@@ -208,8 +208,8 @@ class SparseRows:
         for part, lanes, lane_term in groups:
             weights = np.zeros(len(lane_term))
             weights[: part.stop - part.start] = coef[part]
-            fixed = (row_map, self.core_rows, tiles.ColumnRows(lanes, lane_term), weights, out)
-            function = partial(tiles.apply_sparse, *fixed)
+            fixed = (row_map, self.core_rows, core.ColumnRows(lanes, lane_term), weights, out)
+            function = partial(core.apply_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
 
     def columns(
@@ -225,8 +225,8 @@ class SparseRows:
             out = np.empty((columns.shape[0], self.n), self.csr.dtype)
         groups = self._each_column_group(columns, column_term, row_map.kernel.coef0)
         for part, lanes, lane_term in groups:
-            fixed = (row_map, self.core_rows, tiles.ColumnRows(lanes, lane_term), out[part])
-            function = partial(tiles.column_sparse, *fixed)
+            fixed = (row_map, self.core_rows, core.ColumnRows(lanes, lane_term), out[part])
+            function = partial(core.column_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
         return out
 
@@ -243,8 +243,7 @@ class TiledRows:
 
     def __init__(self, rows: RealArray, term: RealArray, width: int | None = None) -> None:
         self.n, self.d = rows.shape
-        whole = tiles.tile_rows(rows.dtype)
-        self.width = width or min(whole, tiles.whole_vectors(self.n, rows.dtype))
+        self.width = width or core.choose_tile_width(self.n, rows.dtype)
         n_tiles = max(1, -(-self.n // self.width))
         self.tiles = np.zeros((n_tiles, self.d, self.width), rows.dtype)
         whole = self.n // self.width
@@ -280,10 +279,10 @@ class TiledRows:
     ) -> None:
         """Add ``K(rows, columns) @ coef`` to ``out``, float64 of shape (n,)."""
         coef = np.ascontiguousarray(coef, np.float64)
-        rows = tiles.Tiles(self.tiles, self.term, self.n)
-        fixed = (row_map, rows, tiles.ColumnRows(columns, column_term), coef, out)
+        rows = core.Tiles(self.tiles, self.term, self.n)
+        fixed = (row_map, rows, core.ColumnRows(columns, column_term), coef, out)
         n_jobs = self.choose_threads(len(columns), n_jobs)
-        run_ranges(partial(tiles.apply_tiles, *fixed), len(self.tiles), n_jobs)
+        run_ranges(partial(core.apply_tiles, *fixed), len(self.tiles), n_jobs)
 
     def columns(
         self,
@@ -296,10 +295,10 @@ class TiledRows:
         """``K(rows, columns)``, one column per row of the result."""
         if out is None:
             out = np.empty((len(columns), self.n), self.tiles.dtype)
-        rows = tiles.Tiles(self.tiles, self.term, self.n)
-        fixed = (row_map, rows, tiles.ColumnRows(columns, column_term), out)
+        rows = core.Tiles(self.tiles, self.term, self.n)
+        fixed = (row_map, rows, core.ColumnRows(columns, column_term), out)
         n_jobs = self.choose_threads(len(columns), n_jobs)
-        run_ranges(partial(tiles.column_tiles, *fixed), len(self.tiles), n_jobs)
+        run_ranges(partial(core.column_tiles, *fixed), len(self.tiles), n_jobs)
         return out
 
 

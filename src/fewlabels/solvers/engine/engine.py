@@ -25,7 +25,7 @@ from enum import Enum
 
 import numpy as np
 
-from ..._core.block import Outcome, solve_block
+from ..._core.functions import Outcome, solve_block
 from ..._typing import FloatArray, IntArray
 from ...problem import Totals
 from ..run import MAX_ROWS_SOLVED_WHOLE, Record, Settings, Status
