@@ -9,7 +9,7 @@ from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS
 from ..kernels import Kernel, centered
 from ..kernels.operators import GramOperator, make_gram
-from ..kernels.operators.equal_rows import DuplicateRows, row_keys
+from ..kernels.rows import DuplicateRows, row_keys
 from ..problem import DualProblem, RowPenalties
 from ..problem.formulation import Formulation, RowArrays
 from ..problem.penalty import group_sums

@@ -12,15 +12,8 @@ from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..base.solution import Function, Solution
 from ..calibration.curve import TwoSidedCurve
 from ..kernels import Kernel, MappedKernel
-from ..kernels.operators import (
-    Expansion,
-    GramOperator,
-    PrecomputedGram,
-    RowMap,
-    equal_rows,
-    row_keys,
-)
-from ..kernels.operators.equal_rows import DuplicateRows
+from ..kernels.operators import Expansion, GramOperator, PrecomputedGram, RowMap
+from ..kernels.rows import DuplicateRows, equal_rows, row_keys
 from ..problem import Penalty
 from ..solvers import Result, Settings
 from ..solvers.decomposition import make_training_gram

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._core import functions as core
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, VectorLike
-from ..kernels.operators.equal_rows import DuplicateRows
+from ..kernels.rows import DuplicateRows
 
 # What chooses some of the variables.
 Indices: TypeAlias = IntArray | BoolArray | slice

@@ -15,8 +15,8 @@ from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix, Vect
 from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import one_blas_thread
 from ..kernels.base import Kernel
-from ..kernels.operators.equal_rows import row_keys
 from ..kernels.operators.growing.stores import grow_array
+from ..kernels.rows import row_keys
 from ..problem import DualProblem
 from ..problem.formulation import Formulation
 from ..solvers import Result, Status

@@ -26,7 +26,7 @@ from .._core.functions import EXACT, GatheredRows, Outcome, StepLimits, add_prod
 from .._typing import FloatArray, IntArray, RowMatrix, VectorLike
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator, make_gram
-from ..kernels.operators.equal_rows import DuplicateRows
+from ..kernels.rows import DuplicateRows
 from ..problem import DualProblem, Penalty
 from ..problem.penalty import group_sums
 from .engine.engine import Engine

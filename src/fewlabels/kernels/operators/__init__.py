@@ -5,15 +5,15 @@ import numpy.typing as npt
 
 from ..._typing import RowMatrix
 from .. import Deformed, FeatureKernel, FormedKernel, Kernel, MappedKernel, SharedLeaves
-from ..rows import canonical, row_products
+from ..rows import canonical, equal_rows
 from .base import Columns, GramOperator
 from .bordered import BorderedGram
 from .column_cache import CachedGram
-from .equal_rows import RepeatedGram, equal_rows, row_keys
 from .expansion import Expansion
 from .explicit import FormedGram, PrecomputedGram
 from .linear import LeavesGram, LinearGram
 from .pieces import LinearSourceGram, PieceGram
+from .repeated import RepeatedGram
 from .row_map import RowMap
 from .rows import RowsGram
 from .weighted import SumGram
@@ -34,10 +34,7 @@ __all__ = [
     "RowMap",
     "RowsGram",
     "SumGram",
-    "equal_rows",
     "make_gram",
-    "row_keys",
-    "row_products",
 ]
 
 

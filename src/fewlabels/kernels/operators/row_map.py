@@ -22,10 +22,10 @@ from ..rows import (
     bound_rounding_of_differences,
     canonical,
     compute_far_exponent,
+    distinct,
     is_sparse,
     squared_norms,
 )
-from .equal_rows import distinct
 
 # Half the largest squared norm: float32 ends at 3e38, float64 at 2e308.
 _MAX_TERM = {np.dtype(np.float32): 1e36, np.dtype(np.float64): 1e290}

@@ -23,9 +23,8 @@ import scipy.sparse as sp
 from ...._core import functions as core
 from ...._typing import FloatArray, IntArray, RowMatrix
 from ... import Cells, Deformed, FeatureKernel, FormedKernel, Kernel, MappedKernel, SharedLeaves
-from ...rows import is_sparse
+from ...rows import equal_rows, is_sparse
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
-from ..equal_rows import equal_rows
 from ..linear import add_products, combine_rows, multiply_rows
 from .stores import (
     CellStore,
