@@ -145,7 +145,7 @@ _ROWS_AT_A_TIME = 256
 def is_sparse(X: object) -> TypeGuard[sp.csr_array]:
     """Return whether X is a sparse array or matrix of SciPy.
 
-    SciPy's own test takes longer for an array, and a fit calls it a dozen times.
+    SciPy's own test takes longer for an array.
     """
     return type(X) is not np.ndarray and sp.issparse(X)
 
@@ -175,6 +175,7 @@ def compute_rounding_growth(row_length: int) -> float:
     return 1.3 + 0.4 * math.sqrt(row_length)
 
 
+@cache
 def compute_far_exponent(n_columns: int) -> float:
     """Return the exponent of a row from which on expanded distances lose digits.
 

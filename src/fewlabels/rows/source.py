@@ -19,7 +19,7 @@ from .._util.threads import run_each
 from ..kernels import RBF, center_of, centered
 from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator, LinearSourceGram
-from ..kernels.operators.row_map import find_median_row
+from ..kernels.operators.rows import find_median_row
 from ..kernels.rows import distinct, squared_norms
 from ..kernels.width import gamma_of_moments
 from ..problem.formulation import Formulation

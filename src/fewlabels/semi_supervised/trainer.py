@@ -9,10 +9,9 @@ import numpy as np
 
 from .._typing import FloatArray, RowMatrix
 from ..kernels.base import Kernel
-from ..kernels.operators import GramOperator, PrecomputedGram, RepeatedGram
+from ..kernels.operators import GramOperator, PrecomputedGram, RepeatedGram, make_gram
 from ..rows.source import RowSource, ShardedSource
 from ..solvers import Result, Settings, Status
-from ..solvers.decomposition import make_training_gram
 from ..solvers.run import Callback, HistoryEntry
 from .branching import train
 from .data import S3VMData, S3VMSettings, S3VMSolution
@@ -58,7 +57,7 @@ class Trainer:
 
     def gram(self, kernel: Kernel, X: RowMatrix) -> GramOperator:
         """Return K over rows, all at once where that is cheaper: training solves many problems."""
-        gram = make_training_gram(kernel, X, self.n_jobs)
+        gram = make_gram(kernel, X, n_jobs=self.n_jobs, min_support=1.0)
         inner = gram.inner if isinstance(gram, RepeatedGram) else gram
         if inner.value_cost < _WORTH_HOLDING or 8 * inner.n**2 > self.cache_size:
             return gram

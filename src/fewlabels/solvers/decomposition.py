@@ -23,9 +23,9 @@ import numpy as np
 
 from .._core import functions as core
 from .._core.functions import EXACT, GatheredRows, Outcome, StepLimits, add_products
-from .._typing import FloatArray, IntArray, RowMatrix, VectorLike
-from ..kernels import Kernel
-from ..kernels.operators import GramOperator, make_gram
+from .._typing import FloatArray, IntArray, VectorLike
+from ..kernels.operators import GramOperator
+from ..kernels.operators.rows import MAX_LAZY_SHARE
 from ..kernels.rows import DuplicateRows
 from ..problem import DualProblem, Penalty
 from ..problem.penalty import group_sums
@@ -33,7 +33,6 @@ from .engine.engine import Engine
 from .engine.partition import Partition
 from .engine.rows import Rows
 from .run import (
-    MAX_LAZY_SHARE,
     MAX_ROWS_SOLVED_LAZILY,
     MAX_ROWS_SOLVED_WHOLE,
     Record,
@@ -101,28 +100,6 @@ def solve_whole(
         run.status, final = Status.INTERRUPTED, True
         run.refresh()
     return run.result(final), final
-
-
-def max_rows_in_float64(kernel: Kernel, min_support: float = 1.0) -> int:
-    """Up to how many rows kernel values are float64, as many as are solved whole.
-
-    ``fewest`` is the share of the rows that have to be used, see ``Formulation``.
-    """
-    few_are_evaluated = kernel.is_mapped and kernel.is_similarity and min_support <= MAX_LAZY_SHARE
-    return MAX_ROWS_SOLVED_LAZILY if few_are_evaluated else MAX_ROWS_SOLVED_WHOLE
-
-
-def make_training_gram(
-    kernel: Kernel,
-    X: RowMatrix,
-    n_jobs: int = 1,
-    *,
-    float64: bool = False,
-    min_support: float = 1.0,
-) -> GramOperator:
-    """Return the operator of a kernel over training rows, in float64 where these are few."""
-    dtype, exact = np.float64 if float64 else None, max_rows_in_float64(kernel, min_support)
-    return make_gram(kernel, X, dtype=dtype, n_jobs=n_jobs, exact=exact)
 
 
 class LazyRows:

@@ -11,12 +11,10 @@ from ..._typing import FloatArray, IntArray, RowMatrix
 from .. import FeatureKernel, FormedKernel, Kernel, SharedLeaves
 from ..base import is_mapped
 from ..rows import is_sparse, row_products
-from .row_map import RowMap
-from .rows import FarColumns, find_far_rows, pack_rows
+from .rows import FarColumns, RowMap, find_far_rows, pack_rows
 
 _ROWS_AT_A_TIME = 16384
 _VALUES_AT_A_TIME = 4_000_000
-_NO_ROWS = np.empty(0, np.intp)
 
 
 class Expansion:
@@ -43,7 +41,7 @@ class Expansion:
         on_points: FloatArray | None = None,
         on_leaves: FloatArray | None = None,
     ) -> None:
-        if kernel.plain is not kernel:
+        if kernel.has_graph:
             vectors, coef = kernel.expand(vectors, coef, on_points)
             kernel = kernel.plain
             row_map = RowMap(kernel, vectors, np.float64) if is_mapped(kernel) else None
@@ -115,20 +113,24 @@ class Expansion:
             kernel = self.row_map.kernel
             rows, row_term = self.row_map.prepare(X)
             columns, term = self._prepared
-            if is_sparse(columns) != is_sparse(rows):
+            if isinstance(columns, np.ndarray) != isinstance(rows, np.ndarray):
                 columns = columns.toarray() if is_sparse(columns) else sp.csr_array(columns)
-            far = FarColumns(kernel, _NO_ROWS, X[:0], self.n_jobs)
+            far = None
             if len(self._far):
                 places = find_far_rows(kernel, row_term, X.shape[1])
-                far = FarColumns(kernel, places, X[places], self.n_jobs)
-            rows = pack_rows(rows, row_term)
+                if len(places):
+                    far = FarColumns(kernel, places, X[places], self.n_jobs)
+            packed = pack_rows(rows, row_term)
             if self.coef.ndim == 1:
-                apply = partial(rows.apply, self.row_map, n_jobs=self.n_jobs)
-                far_vectors = self._select_far_vectors(X) if len(far) else None
-                far.add_product(apply, columns, term, self.coef, out, self._far, far_vectors)
+                apply = partial(packed.apply, self.row_map, n_jobs=self.n_jobs)
+                if far is None:
+                    apply(columns, term, self.coef, out)
+                else:
+                    vectors = self._select_far_vectors(X)
+                    far.add_product(apply, columns, term, self.coef, out, self._far, vectors)
             else:
-                values = rows.columns(self.row_map, columns, term, self.n_jobs)
-                if len(far):
+                values = packed.columns(self.row_map, columns, term, self.n_jobs)
+                if far is not None:
                     far.set_values(values, self._far, self._select_far_vectors(X))
                 out += np.einsum("ji,kj->ik", values, self.coef)
 

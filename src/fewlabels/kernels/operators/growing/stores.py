@@ -17,8 +17,7 @@ from ... import Cells, Deformed, FormedKernel, MappedKernel, SharedLeaves
 from ...rows import is_sparse, squared_norms
 from ..explicit import evaluate_formed
 from ..linear import multiply_rows
-from ..row_map import RowMap
-from ..rows import FarColumns, SparseRows, TiledRows, find_far_rows, pack_rows
+from ..rows import FarColumns, RowMap, SparseRows, TiledRows, find_far_rows, pack_rows
 
 _Array = TypeVar("_Array", bound=AnyArray)
 
