@@ -12,8 +12,8 @@ from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels import centered
 from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator, make_gram
+from ..kernels.parameters import resolve_gamma
 from ..kernels.rows import find_shift
-from ..kernels.width import resolve_gamma
 from ..problem import DualProblem
 from ..problem.formulation import Formulation
 from ..solvers import Result, Settings, solve_decomposition

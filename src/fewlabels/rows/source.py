@@ -20,8 +20,8 @@ from ..kernels import RBF, center_of, centered
 from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator, LinearSourceGram
 from ..kernels.operators.rows import find_median_row
+from ..kernels.parameters import gamma_of_moments
 from ..kernels.rows import distinct, squared_norms
-from ..kernels.width import gamma_of_moments
 from ..problem.formulation import Formulation
 from ..solvers import Settings
 from ..solvers.engine.backend import NumpyBackend

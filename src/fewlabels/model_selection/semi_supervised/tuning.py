@@ -19,8 +19,8 @@ from ...class_prior.label_ratio import compare_label_ratio
 from ...data.labels.semi_supervised import class_indices, read_semi_labels, shares_by_code
 from ...kernels import centered, kind_of, make_kernel
 from ...kernels.operators import make_gram
+from ...kernels.parameters import choose_gamma_rule, resolve_gamma
 from ...kernels.rows import find_shift
-from ...kernels.width import choose_gamma_rule, resolve_gamma
 from ...rows.grouped_folds import (
     count_once,
     kinds_of_groups,
