@@ -12,8 +12,7 @@ from .._util.deadline import Deadline
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
-from ..problem.dual import find_missing_curvature
-from ..problem.formulation import Formulation
+from ..problem.dual import Formulation, find_missing_curvature
 from ..rows.row_store import BREAKDOWNS, AnomalyMarks, RowStore, SavedStream, measure_violation
 from ..solvers import Result, Status, solve_decomposition
 from ..solvers.path import PathFollower

@@ -11,7 +11,7 @@ from ..kernels import Kernel, centered
 from ..kernels.operators import GramOperator, make_gram
 from ..kernels.rows import DuplicateRows, row_keys
 from ..problem import DualProblem, RowPenalties
-from ..problem.formulation import Formulation, RowArrays
+from ..problem.dual import Formulation, RowArrays
 from ..problem.penalty import group_sums
 from ..rows.row_store import (
     BREAKDOWNS,

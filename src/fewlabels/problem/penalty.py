@@ -297,6 +297,17 @@ class Totals(NamedTuple):
         """``sqrt(sum |K_ii| a_i^2)``: what rounding of kernel values grows with."""
         return math.sqrt(self.squares)
 
+    def compare_with_tolerance(
+        self, tol: float, rtol: float, noise: float
+    ) -> tuple[float, float, float]:
+        """Return the violation, the tolerance, and the violation that counts as none.
+
+        ``tol`` is in units of the gradient and ``rtol`` relative to the multiplier; the larger
+        one counts. ``noise`` is the rounding in the gradient.
+        """
+        level = self.level
+        return self.violation, max(tol, rtol * level), max(core.EXACT * level, 4.0 * noise)
+
     def is_feasible(self, total: float, rtol: float = 1e-9) -> bool:
         """Return whether all lie in their intervals and sum to ``total``, to rounding."""
         rounding = rtol * max(self.reach, abs(total))
@@ -472,6 +483,16 @@ class Penalty(PiecewiseLinear):
     def extent(self) -> Extent:
         """``Extent`` of all variables."""
         return Extent.from_penalty(self)
+
+    def check(self, total: float, kernel_value: float) -> Extent:
+        """Return the extent; refuse a ``total`` out of its reach, and what ``check_costs`` does.
+
+        ``kernel_value`` is the largest one.
+        """
+        extent = self.extent
+        check_costs(self, kernel_value, max(extent.lower_size, extent.upper_size))
+        extent.check(total)
+        return extent
 
     def take(self, indices: Indices) -> Penalty:
         """Return the penalties of the variables ``indices``."""

@@ -15,7 +15,7 @@ from ..kernels.operators import GramOperator, make_gram
 from ..kernels.parameters import resolve_gamma
 from ..kernels.rows import find_shift
 from ..problem import DualProblem
-from ..problem.formulation import Formulation
+from ..problem.dual import Formulation
 from ..solvers import Result, Settings, solve_decomposition
 from .source import (
     BoundProblem,

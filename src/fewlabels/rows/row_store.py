@@ -18,7 +18,7 @@ from ..kernels.base import Kernel
 from ..kernels.operators.growing.stores import grow_array
 from ..kernels.rows import row_keys
 from ..problem import DualProblem
-from ..problem.formulation import Formulation
+from ..problem.dual import Formulation
 from ..solvers import Result, Status
 from ..solvers.path import PathFollower
 from ..solvers.run import HistoryEntry, certify

@@ -22,7 +22,7 @@ from ..kernels.operators import GramOperator, LinearSourceGram
 from ..kernels.operators.rows import find_median_row
 from ..kernels.parameters import gamma_of_moments
 from ..kernels.rows import distinct, squared_norms
-from ..problem.formulation import Formulation
+from ..problem.dual import Formulation
 from ..solvers import Settings
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows

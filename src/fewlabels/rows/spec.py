@@ -12,7 +12,7 @@ from ..kernels import centered
 from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator, LinearGram, RowMap, RowsGram
 from ..problem import DualProblem
-from ..problem.formulation import Formulation
+from ..problem.dual import Formulation
 from ..problem.penalty import Penalty, check_costs
 from ..solvers import Result, Settings
 from ..solvers.engine.backend import NumpyBackend

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .._core import functions as core
-from .._core.functions import EXACT, GatheredRows, Outcome, StepLimits, add_products
+from .._core.functions import GatheredRows, Outcome, StepLimits, add_products
 from .._typing import FloatArray, IntArray, VectorLike
 from ..kernels.operators import GramOperator
 from ..kernels.operators.rows import MAX_LAZY_SHARE
@@ -111,7 +111,7 @@ class LazyRows:
 
     def __init__(self, problem: DualProblem, used: IntArray) -> None:
         self.problem, n = problem, problem.n
-        self.diagonal = problem.diagonal()
+        self.diagonal = problem.diagonal
         some = (
             n >= _MIN_LAZY_ROWS
             and len(used) <= _MAX_USED_SHARE * n
@@ -214,14 +214,12 @@ class SmallProblemRun:
         return self.problem.gram.n_values - self._values_before
 
     def measure(self) -> tuple[float, float, float, float]:
-        """Return the violation, tolerance, and what rounding leaves.
+        """Return the violation, the tolerance, and what rounding leaves.
 
-        Rounding is counted in the multiplier and in the gradient.
+        Rounding is counted in the violation and in the gradient.
         """
-        totals = self.totals
-        noise = self._error * totals.rounding_scale
-        tol = max(self.settings.tol, self.settings.rtol * totals.level)
-        return totals.violation, tol, max(EXACT * totals.level, 4.0 * noise), noise
+        noise, settings = self._error * self.totals.rounding_scale, self.settings
+        return *self.totals.compare_with_tolerance(settings.tol, settings.rtol, noise), noise
 
     def solve_small(self) -> bool:
         """Pair steps, then Newton steps. Whether nothing is left to do."""

@@ -243,12 +243,13 @@ def make_result(
     history: list[HistoryEntry],
 ) -> Result:
     """A Result from the Totals at a point, and its duality gap as a function of the multiplier."""
+    multiplier = totals.multiplier
     return Result(
         a=a,
         gradient=gradient,
-        multiplier=totals.multiplier,
+        multiplier=multiplier,
         objective=totals.objective,
-        duality_gap=gap(totals.multiplier),
+        duality_gap=gap(multiplier),
         violation=totals.violation,
         status=status,
         n_iter=n_iter,
