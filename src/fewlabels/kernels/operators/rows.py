@@ -585,6 +585,44 @@ def pack_rows(rows: RowMatrix, term: RealArray) -> SparseRows | TiledRows:
     return TiledRows(rows, term) if isinstance(rows, np.ndarray) else SparseRows(rows, term)
 
 
+class PreparedVectors:
+    """Rows ``vectors``, prepared once, that a function at any other rows is a sum over."""
+
+    def __init__(self, row_map: RowMap, vectors: RowMatrix, n_jobs: int) -> None:
+        self.row_map, self.vectors, self.n_jobs = row_map, vectors, n_jobs
+        self.rows, self.term = row_map.prepare(vectors)
+        self.far = find_far_rows(row_map.kernel, self.term, vectors.shape[1])
+
+    def add_values(self, X: RowMatrix, coef: FloatArray, out: FloatArray) -> None:
+        """Add ``K(X, vectors) @ coef`` to ``out``, or a column for every row of ``coef``."""
+        rows, row_term = self.row_map.prepare(X)
+        columns = _store_like(self.rows, rows)
+        packed, far = pack_rows(rows, row_term), None
+        if len(self.far):
+            places = find_far_rows(self.row_map.kernel, row_term, X.shape[1])
+            if len(places):
+                far = FarColumns(self.row_map.kernel, places, X[places], self.n_jobs)
+        if coef.ndim == 1:
+            apply = partial(packed.apply, self.row_map, n_jobs=self.n_jobs)
+            if far is None:
+                apply(columns, self.term, coef, out)
+            else:
+                far_vectors = _store_like(self.vectors[self.far], X)
+                far.add_product(apply, columns, self.term, coef, out, self.far, far_vectors)
+        else:
+            values = packed.columns(self.row_map, columns, self.term, self.n_jobs)
+            if far is not None:
+                far.set_values(values, self.far, _store_like(self.vectors[self.far], X))
+            out += np.einsum("ji,kj->ik", values, coef)
+
+
+def _store_like(rows: RowMatrix, others: RowMatrix) -> RowMatrix:
+    """Return rows as an array or as a CSR array, as others are."""
+    if isinstance(rows, np.ndarray):
+        return rows if isinstance(others, np.ndarray) else sp.csr_array(rows)
+    return rows.toarray() if isinstance(others, np.ndarray) else rows
+
+
 class RowsGram(GramOperator):
     """Kernel matrix of raw rows ``X``: of the whole matrix, if this is a part of one; ``n_jobs``.
 
