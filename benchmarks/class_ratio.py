@@ -32,7 +32,7 @@ from sklearn.svm import SVC
 from fewlabels import S3VM
 from fewlabels.class_prior import label_shift
 from fewlabels.kernels import TREES_FOR_CLASSES
-from fewlabels.kernels.width import distance_gamma
+from fewlabels.kernels.parameters import distance_gamma
 
 CHOOSING = ["bank_additional", "ijcnn1", "adbench_pageblocks", "adbench_waveform"]
 CHOOSING += ["adbench_satellite"]

@@ -34,8 +34,7 @@ def serve():
     import scipy.sparse as sp
 
     from fewlabels.kernels import make_kernel
-    from fewlabels.kernels.operators.row_map import RowMap
-    from fewlabels.kernels.operators.rows import pack_rows
+    from fewlabels.kernels.operators.rows import RowMap, pack_rows
 
     made = {}
 

@@ -32,7 +32,7 @@ from sklearn.svm import SVC
 
 from fewlabels import S3VM, tune
 from fewlabels.kernels import Manifold
-from fewlabels.kernels.width import distance_gamma
+from fewlabels.kernels.parameters import distance_gamma
 from fewlabels.model_selection.semi_supervised.graph import choose_graph
 from fewlabels.model_selection.tuning.search import Search
 

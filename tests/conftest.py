@@ -115,11 +115,10 @@ _LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4"] if _IS_X86 else ["aarch64"]
 @pytest.fixture(params=_LEVELS)
 def core_level(request, monkeypatch):
     """Let kernel values come from the core for an instruction level that this processor has."""
-    from fewlabels._core import LEVEL, columns, library, tiles
+    from fewlabels._core import LEVEL, functions, library
 
     level = request.param
     if level > LEVEL or not library.get_library_path(level).exists():
         pytest.skip(f"{level} is not built, or beyond this processor.")
-    for module in (columns, tiles):
-        monkeypatch.setattr(module, "lib", library.open_library(level))
+    monkeypatch.setattr(functions, "lib", library.open_library(level))
     return level

@@ -82,8 +82,7 @@ def floor(model, draw):
     linear = model.kernel == "linear"
     X = draw.X[draw.n_positive :]
     kernel = Linear() if linear else RBF(model.gamma_)
-    dtype = np.float64 if len(X) <= 1024 else None  # as the estimator has it
-    gram = make_gram(kernel, X, dtype=dtype, n_jobs=resolve_n_jobs(None))
+    gram = make_gram(kernel, X, n_jobs=resolve_n_jobs(None), min_support=1.0)
     rng = np.random.default_rng(1)
     columns = model.support_[model.support_ >= draw.n_positive] - draw.n_positive
     if not linear:

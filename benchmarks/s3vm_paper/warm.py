@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewlabels.data.labels.semi_supervised import read_semi_labels
+from fewlabels.kernels.operators import make_gram
 from fewlabels.kernels.rows import find_shift
 from fewlabels.semi_supervised.annealing import solution_of
 from fewlabels.semi_supervised.data import S3VMData
 from fewlabels.semi_supervised.problem import SemiSupervised
 from fewlabels.solvers import Settings
 from fewlabels.solvers.cccp import Steps, solve_cccp
-from fewlabels.solvers.decomposition import make_training_gram, warm_start
+from fewlabels.solvers.decomposition import warm_start
 
 
 @dataclass
@@ -61,7 +62,7 @@ def warm_cccp(before, X, given, tol, max_time):
     label, _, _ = read_semi_labels(given, given_to.unlabeled)
     kernel = given_to.function_.kernel
     shift = find_shift(kernel, X)
-    gram = make_training_gram(kernel, X if shift is None else X - shift)
+    gram = make_gram(kernel, X if shift is None else X - shift, min_support=1.0)
     machine = SemiSupervised(given_to.C, given_to.C_star, given_to.balance)
     data = S3VMData.from_gram(gram, machine, label, np.ones(len(label)))
     n, n_before = len(data.label), len(before.a)

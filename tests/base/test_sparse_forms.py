@@ -20,8 +20,8 @@ from fewlabels.class_prior import (
 )
 from fewlabels.inspection import explain
 from fewlabels.kernels import RBF, Isolation, Linear, Manifold, Polynomial, Sigmoid, Trees
-from fewlabels.kernels.operators import RowMap, equal_rows, make_gram, row_keys
-from fewlabels.kernels.rows import canonical
+from fewlabels.kernels.operators import RowMap, make_gram
+from fewlabels.kernels.rows import canonical, equal_rows, row_keys
 from fewlabels.model_selection import (
     PUSVMCV,
     bias_sensitivity,

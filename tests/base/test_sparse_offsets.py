@@ -10,7 +10,7 @@ from sklearn.base import clone
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
 from fewlabels.kernels import RBF, center_of, centered
 from fewlabels.kernels.operators import RowMap
-from fewlabels.kernels.width import resolve_gamma
+from fewlabels.kernels.parameters import resolve_gamma
 
 TWO = {"prior": 0.4, "lam": 0.01}
 MACHINES = {

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import fewlabels
-from fewlabels._core import LEVEL, block, library, penalty
+from fewlabels._core import LEVEL, library
+from fewlabels._core import functions as core
 from fewlabels.problem import Penalty
 
 LEVELS = sorted(
@@ -85,12 +86,12 @@ def arrays(n=3):
 )
 def test_wrong_arrays_never_reach_the_library(wrong):
     pieces, a, g, rates = arrays()
-    totals = np.empty(penalty.N_TOTALS)
-    penalty.survey(pieces, np.ones(3), a, g, rates, totals)
+    totals = np.empty(core.N_TOTALS)
+    core.survey(pieces, np.ones(3), a, g, rates, totals)
     for call in (
-        lambda: penalty.survey(pieces, wrong, a, g, rates, totals),
-        lambda: penalty.survey(pieces, np.ones(3), a, wrong, rates, totals),
-        lambda: block.add_products(np.eye(3), np.ones(3), wrong),
+        lambda: core.survey(pieces, wrong, a, g, rates, totals),
+        lambda: core.survey(pieces, np.ones(3), a, wrong, rates, totals),
+        lambda: core.add_products(np.eye(3), np.ones(3), wrong),
     ):
         with pytest.raises((TypeError, ValueError)):
             call()
@@ -98,9 +99,9 @@ def test_wrong_arrays_never_reach_the_library(wrong):
 
 def test_read_only_arrays_may_be_read_but_not_written():
     pieces, a, g, rates = arrays()
-    totals = np.empty(penalty.N_TOTALS)
+    totals = np.empty(core.N_TOTALS)
     for array in (a, g):
         array.flags.writeable = False
-    penalty.survey(pieces, np.ones(3), a, g, rates, totals)
+    core.survey(pieces, np.ones(3), a, g, rates, totals)
     with pytest.raises(TypeError, match="writ"):
-        block.add_products(np.eye(3), np.ones(3), g)
+        core.add_products(np.eye(3), np.ones(3), g)

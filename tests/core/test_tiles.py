@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewlabels._core import columns as stored
-from fewlabels._core import tiles
+from fewlabels._core import functions as core
 from fewlabels.kernels.base import Map
 from fewlabels.kernels.operators.rows import SparseRows, TiledRows
 
@@ -122,20 +121,20 @@ def test_stored_columns(rng, core_level):
         for dtype in TYPES:
             storage = rng.normal(size=(12, n + 3)).astype(dtype)
             slots, coef, out = rng.integers(12, size=count), rng.normal(size=count), np.ones(n)
-            stored.apply_columns(storage, slots, coef, out, n // 3, n)
+            core.apply_columns(storage, slots, coef, out, n // 3, n)
             exact = np.where(np.arange(n) < n // 3, 0.0, coef @ storage[slots, :n].astype(float))
             np.testing.assert_allclose(out, 1.0 + exact, rtol=0, atol=1e-13)
         rows = rng.integers(n, size=6)
         block, sums = np.empty((6, count)), np.ones(6)
-        stored.gather(storage, slots, rows, block)
+        core.gather(storage, slots, rows, block)
         np.testing.assert_array_equal(block, storage[np.ix_(slots, rows)].T)
-        stored.gather_product(storage, slots, rows, coef, sums)
+        core.gather_product(storage, slots, rows, coef, sums)
         np.testing.assert_allclose(sums, 1.0 + block @ coef, rtol=0, atol=1e-13)
         column_of = np.where(np.arange(12) % 3, rng.integers(9, size=12), -1)
         new, longer = rng.normal(size=(2, 9)), storage.copy()
         for slot in np.flatnonzero(column_of >= 0):
             longer[slot, n : n + 2] = new[:, column_of[slot]]
-        stored.extend_columns(storage, column_of, new, n)
+        core.extend_columns(storage, column_of, new, n)
         np.testing.assert_array_equal(storage, longer)
 
 
@@ -146,6 +145,6 @@ def test_sizes_are_checked(rng):
         with pytest.raises(TypeError, match=r"fit columns|the core needs"):
             packed.apply(row_map(Map.EXP2), wrong, column_term, np.ones(3), out, 1)
     with pytest.raises(TypeError, match="too many"):
-        one = tiles.CsrRows(np.ones(1), np.zeros(1, np.int64), np.array([0, 1]), term[:1])
-        lanes = tiles.ColumnRows(np.zeros((5, 3)), np.zeros(3))
-        tiles.apply_sparse(row_map(Map.EXP2), one, lanes, np.ones(3), np.zeros(1), 0, 1)
+        one = core.CsrRows(np.ones(1), np.zeros(1, np.int64), np.array([0, 1]), term[:1])
+        lanes = core.ColumnRows(np.zeros((5, 3)), np.zeros(3))
+        core.apply_sparse(row_map(Map.EXP2), one, lanes, np.ones(3), np.zeros(1), 0, 1)

@@ -13,8 +13,8 @@ from reference.problems import random_point
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
 from fewlabels.kernels import RBF, Callable, Linear, Precomputed
-from fewlabels.kernels.operators import FormedGram, LinearGram, RowsGram, equal_rows, make_gram
-from fewlabels.kernels.operators.equal_rows import DuplicateRows
+from fewlabels.kernels.operators import FormedGram, LinearGram, RowsGram, make_gram
+from fewlabels.kernels.rows import DuplicateRows, equal_rows
 from fewlabels.problem import Penalty
 from fewlabels.solvers import solve_decomposition
 from fewlabels.solvers.decomposition import merge_equal_rows, warm_start

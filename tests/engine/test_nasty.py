@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from reference import kernel_matrix, kkt_residual, objective
 
 from fewlabels import OneClassSVM
-from fewlabels._core.block import Outcome
+from fewlabels._core.functions import Outcome
 from fewlabels.kernels import RBF, Callable, Linear, Polynomial, Sigmoid
 from fewlabels.kernels.operators import BorderedGram, PrecomputedGram, make_gram
 from fewlabels.one_class.problem import one_class, svdd_squared

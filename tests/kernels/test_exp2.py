@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fewlabels._core import tiles
+from fewlabels._core import functions as core
 from fewlabels.kernels.base import Map
 
 TOLERANCE = {np.float32: 2e-7, np.float64: 4e-16}
@@ -15,14 +15,14 @@ LOWEST = {np.float32: -126.0, np.float64: -1022.0}
 def compiled(kind, z):
     """The map alone: rows without features, whose terms are z."""
     row_map = SimpleNamespace(kind=int(kind), degree=0, kernel=SimpleNamespace(coef0=0.0))
-    width = tiles.tile_rows(z.dtype)
+    width = core.tile_rows(z.dtype)
     term = np.zeros((max(1, -(-z.size // width)), width), z.dtype)
     term.reshape(-1)[: z.size] = z
     rows, column = np.zeros((len(term), 0, width), z.dtype), np.zeros((1, 0), z.dtype)
     out = np.empty((1, z.size), z.dtype)
     nothing = np.zeros(1, z.dtype)
-    packed, columns = tiles.Tiles(rows, term, z.size), tiles.ColumnRows(column, nothing)
-    tiles.column_tiles(row_map, packed, columns, out, 0, len(term))
+    packed, columns = core.Tiles(rows, term, z.size), core.ColumnRows(column, nothing)
+    core.column_tiles(row_map, packed, columns, out, 0, len(term))
     return out[0]
 
 

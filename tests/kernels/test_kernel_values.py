@@ -13,7 +13,7 @@ from fewlabels.kernels.operators import (
     RowsGram,
     make_gram,
 )
-from fewlabels.kernels.operators.row_map import RowMap
+from fewlabels.kernels.operators.rows import RowMap
 
 pytestmark = pytest.mark.filterwarnings("error")
 

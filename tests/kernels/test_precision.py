@@ -10,6 +10,7 @@ from reference import kernel_matrix
 
 from fewlabels.kernels import RBF, Polynomial, Sigmoid
 from fewlabels.kernels.operators import RowMap, make_gram
+from fewlabels.kernels.operators.rows import choose_precision
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -120,6 +121,29 @@ def test_equal_rows_have_equal_columns(rng):
         tol = gram.value_error
         assert tol < 1e-4
         assert np.abs(np.diag(columns[:20, 20:]) - 1.0).max() <= tol
+
+
+@pytest.mark.parametrize(
+    ("kernel", "norm", "n_rows", "min_support", "dtype"),
+    [
+        (RBF(1.0), 1.0, 10, None, np.float32),  # only evaluated
+        (RBF(1.0), 1e4, 10, None, np.float64),  # float32 would round too much
+        (RBF(1.0), 1.0, 1024, 1.0, np.float64),  # solved as one working set
+        (RBF(1.0), 1.0, 1025, 1.0, np.float32),
+        (RBF(1.0), 1.0, 2048, 0.3, np.float64),  # of which few rows are evaluated
+        (RBF(1.0), 1.0, 2049, 0.3, np.float32),
+        (Sigmoid(1.0, 0.0), 1.0, 2048, 0.3, np.float32),
+        (RBF(1.0), 1e4, 10**6, 0.3, np.float64),
+    ],
+)
+def test_choice_of_precision(kernel, norm, n_rows, min_support, dtype, rng):
+    assert choose_precision(kernel, norm, 5, n_rows, min_support) == dtype
+    in_shards = RowMap.from_largest_norm(kernel, None, norm, 5, 5, n_rows, min_support)
+    assert in_shards.dtype == dtype
+    if n_rows < 10**4:
+        X = rng.random((n_rows, 5))
+        X *= np.sqrt(norm / np.square(X - X.mean(axis=0)).sum(axis=1).max())
+        assert make_gram(kernel, X, min_support=min_support).dtype == dtype
 
 
 def test_precision_can_be_asked_for(rng):

@@ -6,7 +6,7 @@ import pytest
 
 from fewlabels import TableEncoder, fit_table
 from fewlabels._util.messages import UserError
-from fewlabels.kernels.width import total_variance
+from fewlabels.kernels.parameters import total_variance
 from fewlabels.model_selection.weighing import RATIOS, ColumnBlocks, weigh_columns
 
 FILL = "the and with this that order today room again please".split()

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from fewlabels import SVDD, OneClassSVM, SVDDEnsemble, fit_table
-from fewlabels.kernels.width import resolve_gamma
+from fewlabels.kernels.parameters import resolve_gamma
 from fewlabels.model_selection.one_class.anomalies import MIN_ANOMALIES, try_anomalies
 from fewlabels.pipeline.training.train import train, train_file
 from fewlabels.tables.models.files import load_model, read_metadata

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from reference import kkt_residual
 from reference.problems import KINDS, random_penalty, random_point
 
-from fewlabels._core import block as core
-from fewlabels._core.block import Outcome, finish_block, solve_block
+from fewlabels._core import functions as core
+from fewlabels._core.functions import Outcome, finish_block, solve_block
 from fewlabels._core.path import Triangle
 from fewlabels.problem import Penalty
 

@@ -56,7 +56,7 @@ def test_parts_of_the_problem(kinds, seed, scale):
     Q = matrix(problem, K)
     n = len(kinds)
     assert problem.n == n
-    assert np.allclose(problem.diagonal(), np.diag(Q), rtol=1e-14)
+    assert np.allclose(problem.diagonal, np.diag(Q), rtol=1e-14)
     some = rng.permutation(n)[: max(1, n // 2)]
     assert np.allclose(problem.block(some), Q[np.ix_(some, some)], rtol=1e-13, atol=1e-15)
     assert np.array_equal(problem.gram.K, K)  # block() gives a copy away

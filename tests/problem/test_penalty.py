@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reference import penalty_value
 from reference.problems import KINDS, random_penalty, random_point
 
-from fewlabels._core.penalty import N_KINKS
+from fewlabels._core.functions import N_KINKS
 from fewlabels.problem import Penalty
 
 pytestmark = pytest.mark.filterwarnings("error")

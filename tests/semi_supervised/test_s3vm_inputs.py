@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import S3VM
-from fewlabels.kernels.width import distance_gamma
+from fewlabels.kernels.parameters import distance_gamma
 
 _RNG = np.random.default_rng(0)
 _TRUTH = np.arange(60) % 2

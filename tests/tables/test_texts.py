@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from fewlabels._util.messages import UserError, as_arguments
-from fewlabels.kernels.width import total_variance
+from fewlabels.kernels.parameters import total_variance
 from fewlabels.tables.columns.schema import Column, Schema
 from fewlabels.tables.columns.target import choose_all_rows
 from fewlabels.tables.encoding.fit import fit_encoder, text_columns, text_encoders, weigh_texts

@@ -1,4 +1,7 @@
-"""The C++ core, loaded with ctypes: one module per group of functions, arrays in and out.
+"""The C++ core, loaded with ctypes: arrays in and out.
+
+``functions`` has what every fit calls, and a module each what only some models call: paths,
+forests, Shapley values, the scans of USMO.
 
 ``fewlabels.h`` documents the functions; ``core/`` in the repository has their source.
 """

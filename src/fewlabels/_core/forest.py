@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray, RealArray
-from .arrays import f32, f64, f64_out, i32, i32_out, i64, i64_out, u8, u16, u32
+from .functions import f32, f64, f64_out, i32, i32_out, i64, i64_out, u8, u16, u32
 from .library import lib
 
 # By bytes of a code.

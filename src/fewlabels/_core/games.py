@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import BoolArray, FloatArray
-from .arrays import bools, f64, f64_out, i64_out
+from .functions import bools, f64, f64_out, i64_out
 from .library import lib
 
 

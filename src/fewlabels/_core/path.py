@@ -12,7 +12,7 @@ import ctypes
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .arrays import Address, f64, f64_out, i64, i64_out
+from .functions import Address, f64, f64_out, i64, i64_out
 from .library import CONSTANTS, lib
 
 # Lines of F. The condition of a row has the interval of its penalty's pieces, and their slopes.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .arrays import Address, f64, f64_out, i64, i64_out
+from .functions import Address, f64, f64_out, i64, i64_out
 from .library import CONSTANTS, lib
 
 #: How scans end.

@@ -30,15 +30,13 @@ from ..kernels import (
     KERNELS,
     MAPPED_OUT_OF_CORE,
     Kernel,
-    KernelChoice,
     KernelLike,
     Polynomial,
     kind_of,
-    list_kinds,
     make_kernel,
 )
 from ..kernels.base import distinct_kernels
-from ..kernels.width import choose_gamma_rule
+from ..kernels.parameters import KernelChoice, choose_gamma_rule, list_kinds
 from ..rows.device import backend_of
 from ..rows.device.backend import ArrayBackend, plain_rows
 from ..rows.device.source import ArraySource

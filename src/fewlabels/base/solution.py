@@ -16,8 +16,9 @@ from .._util.deadline import Deadline
 from .._util.threads import resolve_n_jobs
 from ..calibration.conformal import TIE, TIE_FLOAT32, Conformal
 from ..kernels import Kernel, center_of, centered
-from ..kernels.operators import Expansion, GramOperator, RowMap, equal_rows
+from ..kernels.operators import Expansion, GramOperator, RowMap
 from ..kernels.operators.expansion import extend_tail
+from ..kernels.rows import equal_rows
 from ..problem.penalty import group_sums
 from ..solvers.run import HistoryEntry
 

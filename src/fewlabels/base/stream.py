@@ -12,10 +12,9 @@ from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from ..kernels import Kernel, centered
 from ..kernels.operators import GramOperator, make_gram
-from ..kernels.operators.equal_rows import DuplicateRows, row_keys
+from ..kernels.rows import DuplicateRows, row_keys
 from ..problem import DualProblem, RowPenalties
-from ..problem.dual import find_missing_curvature
-from ..problem.formulation import Formulation, RowArrays
+from ..problem.dual import Formulation, RowArrays, find_missing_curvature
 from ..problem.penalty import group_sums
 from ..rows.row_store import BREAKDOWNS, AnomalyMarks, PlainState, RowStore, run_until_current
 from ..solvers import Result, Status

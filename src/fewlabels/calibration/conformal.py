@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import FloatArray, IntArray, RowMatrix
-from ..kernels.operators import row_keys
+from ..kernels.rows import row_keys
 
 # Scores nearer than this share of the terms they are summed from are ties, with kernel values
 # in float64 and in float32.

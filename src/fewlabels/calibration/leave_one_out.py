@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..kernels.operators import equal_rows
+from ..kernels.rows import equal_rows
 from ..problem import Penalty, RowPenalties
 from ..rows.row_store import AnomalyMarks, RowStore
 from ..solvers.path.follower import PathFollower

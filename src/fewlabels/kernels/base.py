@@ -71,7 +71,7 @@ class Kernel(ABC):
     learns: ClassVar[str | None] = None
     #: Whether values are given, as a matrix, and there are no rows.
     is_matrix: ClassVar[bool] = False
-    #: Whether values are computed on tiles of prepared rows (``kernels/operators/row_map.py``).
+    #: Whether values are computed on tiles of prepared rows (``kernels/operators/rows.py``).
     is_mapped: ClassVar[bool] = False
     #: Whether it is an inner product of ``features`` (see ``FeatureKernel``).
     has_features: ClassVar[bool] = False
@@ -171,16 +171,6 @@ class MappedKernel(Kernel):
             inner = X @ Z.T
             z = self.factor**2 * (inner.toarray() if is_sparse(inner) else inner) + self.coef0
         return self.mapped(np, z)
-
-    @classmethod
-    def compiled_map(cls) -> int:
-        """Return the number of the map in compiled code."""
-        if cls.map not in set(Map):
-            raise ValueError(
-                f"{cls.__name__}.map is {cls.map!r}, which isn't compiled; choose one of "
-                f"{', '.join(map(str, Map.__members__))}, or add it to the core."
-            )
-        return int(cls.map)
 
 
 def is_mapped(kernel: Kernel) -> TypeGuard[MappedKernel]:

@@ -104,7 +104,7 @@ class Cells(FeatureKernel):
         out = np.empty((X.shape[0], n_draws), np.uint8 if n_points <= 256 else np.uint16)
         norms = squared_norms(self.centers)
         largest = float(np.sqrt(norms.max()))
-        single = not is_sparse(self.centers) and largest <= _MAX_NORM_IN_FLOAT32
+        single = isinstance(self.centers, np.ndarray) and largest <= _MAX_NORM_IN_FLOAT32
         single_centers = self.centers.astype(np.float32) if single else None
         step = max(1, _PRODUCTS_AT_A_TIME // max(len(norms), self.draws.size))
         counts = ~_find_repeats(self.draws)
@@ -124,10 +124,10 @@ class Cells(FeatureKernel):
 
     def _prepare(self, X: RowMatrix) -> RowMatrix:
         """Return rows in float64, moved and stored like the centres."""
-        if is_sparse(self.centers):
-            X = sp.csr_array(canonical(X), dtype=np.float64)
-        else:
+        if isinstance(self.centers, np.ndarray):
             X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        else:
+            X = sp.csr_array(canonical(X), dtype=np.float64)
         return centered(X, self.center)
 
     def _find_nearest(
@@ -142,7 +142,7 @@ class Cells(FeatureKernel):
         n_draws, n_points = self.draws.shape
         with np.errstate(over="ignore", invalid="ignore"):
             products = centers @ rows.astype(centers.dtype, copy=False).T
-            products = products.toarray() if is_sparse(products) else products
+            products = products if isinstance(products, np.ndarray) else products.toarray()
             products -= (0.5 * norms[:, None]).astype(products.dtype)
             products = products[self.draws.ravel()].reshape(n_draws, n_points, -1)
             products -= products.max(axis=1, keepdims=True)

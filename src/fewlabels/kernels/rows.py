@@ -1,4 +1,4 @@
-"""Sums over rows, and rows moved towards the origin, for dense and sparse rows alike.
+"""What is computed from rows, dense and sparse alike: one form, sums, centres, equal rows.
 
 Distances, and the linear kernel's models, don't change when all rows move, and products of small
 numbers cancel less. Dense rows are moved by their mean. Sparse rows keep their zeros: they only
@@ -9,23 +9,22 @@ half of such a column's entries are stored, so moved rows have at most twice as 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeGuard
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
-from .._core import distances
-from .._typing import FloatArray, RowMatrix
+from .._core import functions as core
+from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.threads import run_ranges
 
 if TYPE_CHECKING:
     from .base import Kernel
-
-from typing import Any
-
-from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 # Kinds of numbers that entries can add up in; scikit-learn refuses the others.
 _NUMBER_KINDS = "biufc"
@@ -127,7 +126,7 @@ def validated_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: 
 # Up to here rounding costs two of sixteen digits.
 _FAR_MEDIAN_DISTANCES = 10.0
 # Rows that medians are estimated from.
-_SAMPLE_ROWS = 2000
+_MEDIAN_SAMPLE_ROWS = 2000
 # Rounding of a squared distance that expanding the square may cause, in units of the exponent of a
 # kernel value. Beyond it distances come from differences.
 _MAX_EXPONENT_ROUNDING = 1e-11
@@ -146,7 +145,7 @@ _ROWS_AT_A_TIME = 256
 def is_sparse(X: object) -> TypeGuard[sp.csr_array]:
     """Return whether X is a sparse array or matrix of SciPy.
 
-    SciPy's own test takes longer for an array, and a fit calls it a dozen times.
+    SciPy's own test takes longer for an array.
     """
     return type(X) is not np.ndarray and sp.issparse(X)
 
@@ -176,6 +175,7 @@ def compute_rounding_growth(row_length: int) -> float:
     return 1.3 + 0.4 * math.sqrt(row_length)
 
 
+@cache
 def compute_far_exponent(n_columns: int) -> float:
     """Return the exponent of a row from which on expanded distances lose digits.
 
@@ -241,7 +241,7 @@ def direct_distances(X: RowMatrix, Z: RowMatrix, n_jobs: int = 1) -> FloatArray:
 
     def measure_blocks(start: int, stop: int) -> None:
         ends = start * _ROWS_AT_A_TIME, min(n, stop * _ROWS_AT_A_TIME)
-        distances.squared_distances(X, Z, out, *ends)
+        core.squared_distances(X, Z, out, *ends)
 
     n_jobs = n_jobs if out.size * (length + 4) > _MIN_WORK_FOR_THREADS else 1
     run_ranges(measure_blocks, -(-n // _ROWS_AT_A_TIME), n_jobs)
@@ -354,8 +354,8 @@ def _find_far_medians(X: sp.csr_array) -> FloatArray | None:
 
 def _sample_rows(X: sp.csr_array) -> sp.csr_array:
     n = X.shape[0]
-    if n > _SAMPLE_ROWS:
-        X = X[np.sort(np.random.default_rng(0).choice(n, _SAMPLE_ROWS, replace=False))]
+    if n > _MEDIAN_SAMPLE_ROWS:
+        X = X[np.sort(np.random.default_rng(0).choice(n, _MEDIAN_SAMPLE_ROWS, replace=False))]
     return sp.csr_array(canonical(X))
 
 
@@ -363,3 +363,109 @@ def _find_median(entries: FloatArray, n_zeros: int) -> float:
     """Return the lower median of some numbers and so many zeros."""
     place = (len(entries) + n_zeros - 1) // 2
     return np.partition(np.append(entries, np.zeros(n_zeros)), place)[place]
+
+
+# -- equal rows ----------------------------------------------------------------------------------
+
+# So many rows are looked at first: where these all differ, few of the others are equal.
+_KEY_SAMPLE_ROWS = 4096
+# The distinct rows' share from which copies of many rows are not worth a matrix of their own.
+_MAX_DISTINCT_SHARE = 0.9
+# Columns of a matrix of kernel values that keys are made of.
+_MATRIX_KEY_COLUMNS = 16
+# Numbers that are compared at a time.
+_COMPARED_AT_A_TIME = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class DuplicateRows:
+    """Row i is the ``of[i]``-th distinct row, which first occurs at ``first[of[i]]``."""
+
+    of: IntArray
+    first: IntArray
+
+    @classmethod
+    def by_first(cls, first_equal: IntArray) -> DuplicateRows:
+        """Return the copies, from the index of the first row that equals each row."""
+        is_first = first_equal == np.arange(len(first_equal))
+        number = np.cumsum(is_first) - 1
+        return cls(number[first_equal], np.flatnonzero(is_first))
+
+    @classmethod
+    def among(cls, X: RowMatrix, keys: FloatArray) -> DuplicateRows:
+        """Return the copies among rows ``X`` with their ``row_keys``."""
+        if len(keys) < 2:
+            return cls(np.arange(len(keys)), np.arange(len(keys)))
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        first_equal = first[group]
+        doubtful = np.flatnonzero(first_equal != np.arange(len(keys)))
+        unlike = ~_are_equal(X, doubtful, first_equal[doubtful])
+        first_equal[doubtful[unlike]] = doubtful[unlike]
+        return cls.by_first(first_equal)
+
+    def take(self, rows: IntArray) -> DuplicateRows:
+        """Return the copies among some of the rows; ``first`` are places among these."""
+        of = self.of[rows]
+        place = np.empty(len(self.first), np.intp)
+        place[of[::-1]] = np.arange(len(of))[::-1]
+        return DuplicateRows.by_first(place[of])
+
+
+def row_keys(X: RowMatrix) -> FloatArray:
+    """Return a number for each row of ``X``: the same for equal rows, hardly ever for others."""
+    return row_products(canonical(X), _random_projection(X.shape[1]))
+
+
+@cache
+def _random_projection(d: int) -> FloatArray:
+    return np.random.default_rng(0).normal(size=d)
+
+
+def equal_rows(X: RowMatrix, *, is_matrix: bool = False) -> DuplicateRows | None:
+    """Return the copies among rows ``X``; None where all, or nearly all of many, differ.
+
+    If it ``is_matrix`` of kernel values, which are dense, a few columns tell rows apart first.
+    """
+    n = X.shape[0]
+    if is_matrix and sp.issparse(X):
+        return None
+    compared = X[:, :: max(1, n // _MATRIX_KEY_COLUMNS)] if is_matrix else X
+    if n > _KEY_SAMPLE_ROWS:
+        sample = np.unique(np.random.default_rng(0).integers(0, n, _KEY_SAMPLE_ROWS))
+        if _all_differ(row_keys(compared[sample])):
+            return None
+    keys = row_keys(compared)
+    if _all_differ(keys):
+        return None
+    copies = DuplicateRows.among(X, keys)
+    few = (
+        len(copies.first) > _MAX_DISTINCT_SHARE * n
+        if n > _KEY_SAMPLE_ROWS
+        else len(copies.first) == n
+    )
+    return None if few else copies
+
+
+def distinct(X: RowMatrix) -> RowMatrix:
+    """Return rows ``X`` without copies; all of them where nearly all of many differ."""
+    copies = equal_rows(X)
+    return X if copies is None else X[copies.first]
+
+
+def _all_differ(keys: FloatArray) -> bool:
+    keys = np.sort(keys)
+    return not (keys[1:] == keys[:-1]).any()
+
+
+def _are_equal(X: RowMatrix, rows: IntArray, others: IntArray) -> BoolArray:
+    """Return whether pairs of rows are equal in every column."""
+    step = max(1, _COMPARED_AT_A_TIME // max(1, X.shape[1]))
+    parts = [np.zeros(0, bool)]
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        if sp.issparse(X):
+            unlike = sp.csr_array(X[rows[part]] != X[others[part]]).sum(axis=1) > 0
+            parts.append(~np.asarray(unlike).ravel())
+        else:
+            parts.append((X[rows[part]] == X[others[part]]).all(axis=1))
+    return np.concatenate(parts)

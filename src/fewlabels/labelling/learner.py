@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from .._typing import BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..calibration.curve import class_of
-from ..kernels.width import resolve_gamma
+from ..kernels.parameters import resolve_gamma
 from ..one_class.svdd import SVDD
 from ..positive_unlabelled.pusvm import PUSVM
 from ..semi_supervised.s3vm import S3VM

@@ -16,7 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.threads import one_blas_thread
-from ..kernels.width import total_variance
+from ..kernels.parameters import total_variance
 from ..rows.grouped_folds import count_once, group_rows
 
 # Rows of either kind that take part at most.

@@ -21,13 +21,12 @@ from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import run_in_order
 from ..base.solution import TAIL, Function, TrainingRows
 from ..kernels import Isolation, Kernel, Precomputed, center_of, centered
-from ..kernels.operators import GramOperator, PrecomputedGram
+from ..kernels.operators import GramOperator, PrecomputedGram, make_gram
 from ..kernels.rows import find_shift
 from ..kernels.sampling import WeightedCopies
 from ..rows.neighbors import ROUNDING, gamma_from_distances, mark_farthest, neighbor_rank
 from ..rows.row_store import PlainState, RowStore
 from ..solvers import Settings, Status, solve_decomposition
-from ..solvers.decomposition import make_training_gram
 from ..solvers.run import Callback
 from .fitted_bags import (
     Bag,
@@ -313,7 +312,7 @@ def _fit_ball(
         gamma = gamma_from_distances(_neighbor_distances(apart), _GAMMA_FACTOR)
     kernel = settings.kernel(gamma)
     shift = find_shift(kernel, inside)
-    gram = make_training_gram(kernel, centered(inside, shift), 1, float64=True)
+    gram = make_gram(kernel, centered(inside, shift), dtype=np.float64)
     block = gram.block(np.arange(gram.n))
     diagonal = np.diag(block)
     ball = SquaredSlackBall(settings.C)

@@ -16,7 +16,7 @@ from .._typing import AnyArray, BoolArray, FloatArray
 from .._util.messages import Message, ref
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem
-from ..problem.formulation import Formulation, RowArrays
+from ..problem.dual import Formulation, RowArrays
 from ..problem.penalty import Penalty
 
 # Default cost of an anomaly's slack, in units of the cost of a normal row's.

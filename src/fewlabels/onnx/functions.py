@@ -20,7 +20,7 @@ from ..kernels import (
 )
 from ..kernels.forest import Forest
 from ..kernels.isolation import EQUALLY_NEAR
-from ..kernels.operators.row_map import RowMap
+from ..kernels.operators.rows import RowMap
 from ..kernels.rows import is_sparse, squared_norms
 from ..one_class.fitted_bags import FLOOR, Bag, BaggedFunction
 from .graph import Graph

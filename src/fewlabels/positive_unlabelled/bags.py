@@ -10,7 +10,8 @@ from .._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
 from .._util.deadline import ENDLESS, Deadline
 from .._util.messages import ref
 from .._util.threads import run_in_order
-from ..kernels.operators import GramOperator, PrecomputedGram, row_keys
+from ..kernels.operators import GramOperator, PrecomputedGram
+from ..kernels.rows import row_keys
 from ..kernels.sampling import repeat_by_weight
 from ..problem import DualProblem, Penalty
 from ..solvers import Result, Settings, Status, solve_decomposition

@@ -12,18 +12,10 @@ from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ..base.solution import Function, Solution
 from ..calibration.curve import TwoSidedCurve
 from ..kernels import Kernel, MappedKernel
-from ..kernels.operators import (
-    Expansion,
-    GramOperator,
-    PrecomputedGram,
-    RowMap,
-    equal_rows,
-    row_keys,
-)
-from ..kernels.operators.equal_rows import DuplicateRows
+from ..kernels.operators import Expansion, GramOperator, PrecomputedGram, RowMap, make_gram
+from ..kernels.rows import DuplicateRows, equal_rows, row_keys
 from ..problem import Penalty
 from ..solvers import Result, Settings
-from ..solvers.decomposition import make_training_gram
 
 # Given priors are refused when they would be wrong for one sample in a million.
 _ERROR_PROBABILITY = 1e-6
@@ -97,13 +89,17 @@ class PUData:
     @cached_property
     def gram_all(self) -> GramOperator:
         """K over all rows."""
-        return make_training_gram(self.kernel, self.X, self.n_jobs, float64=self.float64)
+        return self._make_gram(self.X)
 
     def gram_of(self, rows: IntArray) -> GramOperator:
         """Return K over some rows."""
         if self.kernel.is_matrix:
             return self.gram_all.take(rows)
-        return make_training_gram(self.kernel, self.X[rows], self.n_jobs, float64=self.float64)
+        return self._make_gram(self.X[rows])
+
+    def _make_gram(self, X: RowMatrix) -> GramOperator:
+        dtype = np.float64 if self.float64 else None
+        return make_gram(self.kernel, X, dtype=dtype, n_jobs=self.n_jobs, min_support=1.0)
 
     def diagonal(self, rows: IntArray) -> FloatArray:
         """Return K(x, x) of some rows."""

@@ -14,7 +14,7 @@ from ..calibration.fit_curves import mean_and_spread, priors_of
 from ..kernels import Kernel
 from ..kernels.operators import GramOperator, PrecomputedGram, SumGram, make_gram
 from ..solvers import Result, Settings, solve_decomposition
-from ..solvers.run import MAX_ROWS_SOLVED_WHOLE, HistoryEntry
+from ..solvers.run import HistoryEntry
 from .bags import Bagging, DistinctPURows, train_bagged_models
 from .problem import soft_labels
 from .scores import HeldOutFunction, fit_logistic
@@ -74,10 +74,11 @@ def ensemble_grams(
     kernels: Sequence[Kernel], vectors: RowMatrix, n_jobs: int
 ) -> list[GramOperator]:
     """Return one operator per kernel over the same rows; the last kernel needs most precision."""
-    dtype: npt.DTypeLike | None = np.float64 if vectors.shape[0] <= MAX_ROWS_SOLVED_WHOLE else None
+    dtype: npt.DTypeLike | None = None
     grams: list[GramOperator] = []
     for kernel in reversed(kernels):
-        grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
+        gram = make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs, min_support=1.0)
+        grams.insert(0, gram)
         dtype = grams[0].dtype
     if kernels[0].has_leaves and grams[0].n <= _MAX_ROWS_HELD_WHOLE and grams[0].copies is None:
         # Values of trees cost a lot, and bags ask for nearly all of them again and again.

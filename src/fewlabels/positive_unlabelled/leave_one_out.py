@@ -12,7 +12,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .._typing import BoolArray, FloatArray, IntArray, RealArray
 from .._util.deadline import Deadline
-from ..kernels.operators import GramOperator, row_keys
+from ..kernels.operators import GramOperator
+from ..kernels.rows import row_keys
 from ..problem import Penalty
 from .data import PUData, PUSolution
 

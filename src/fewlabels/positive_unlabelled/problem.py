@@ -7,8 +7,7 @@ import numpy as np
 
 from .._typing import BoolArray, FloatArray
 from ..kernels.operators import GramOperator
-from ..problem.dual import DualProblem
-from ..problem.formulation import Formulation, RowArrays
+from ..problem.dual import DualProblem, Formulation, RowArrays
 from ..problem.penalty import Penalty
 
 # lambda times the number of positive rows: on real sets the best was between 0.1 and 0.2 (12 sets

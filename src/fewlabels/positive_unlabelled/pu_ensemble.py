@@ -33,8 +33,8 @@ from ..kernels import (
     make_kernel,
 )
 from ..kernels.operators import GramOperator
+from ..kernels.parameters import resolve_gamma
 from ..kernels.rows import find_shift
-from ..kernels.width import resolve_gamma
 from ..problem.dual import find_missing_curvature
 from ..rows.memory import MemorySource
 from ..rows.source import RowSource

@@ -10,7 +10,7 @@ from ..base.solution import TrainingRows
 from ..base.stream import ConvexStream
 from ..calibration.leave_one_out import decisions_without, distinct
 from ..problem import RowPenalties
-from ..problem.formulation import RowArrays
+from ..problem.dual import RowArrays
 from ..solvers.path import PathFollower
 from .data import PUData, PUSolution, make_exact_expansion
 from .problem import DoubleHinge, kinds

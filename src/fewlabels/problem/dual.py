@@ -1,4 +1,4 @@
-"""The one optimisation problem behind every model, and what certifies a solution.
+"""The one optimisation problem behind every model, how a model states it, and its certificates.
 
     minimise_a   1/2 a' Q a  +  sum_i phi_i(a_i)     subject to   sum_i a_i = total     (P)
 
@@ -19,16 +19,19 @@ matrix or a function of the user and the sigmoid kernel need not be (``find_miss
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 
-from .._typing import FloatArray, IntArray
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray
 from .._util.threads import one_blas_thread
 from ..kernels.operators import GramOperator
-from .penalty import Extent, Penalty, Totals, as_vector, check_costs
+from .penalty import Extent, Penalty, Totals, as_vector
 
 # Pair steps square differences of gradients.
 _LARGEST = 1e120
@@ -66,6 +69,10 @@ class DualProblem:
         Factor of K in Q, > 0.
     ridge : ndarray of shape (n,)
         Diagonal added to ``scale * K``, >= 0.
+    n : int
+        Number of variables.
+    kernel_diagonal : ndarray of shape (n,)
+        Diagonal of K.
     extent : Extent
         How far the variables reach together.
     largest : float
@@ -77,6 +84,8 @@ class DualProblem:
     total: float
     scale: float
     ridge: FloatArray
+    n: int = field(init=False)
+    kernel_diagonal: FloatArray = field(init=False, repr=False)
     extent: Extent = field(init=False)
     largest: float = field(init=False)
 
@@ -88,22 +97,22 @@ class DualProblem:
         scale: float = 1.0,
         ridge: FloatArray | float = 0.0,
     ) -> None:
-        if len(penalty) != gram.n:
+        n, kernel_diagonal = gram.n, gram.diagonal()
+        if len(penalty) != n:
             raise ValueError(
                 f"the penalty has {len(penalty)} variables and the Gram operator "
-                f"{gram.n} rows; they must be equal."
+                f"{n} rows; they must be equal."
             )
+        largest = float(np.abs(scale * kernel_diagonal).max(initial=0.0))
+        self.check_kernel_values(largest)
         object.__setattr__(self, "gram", gram)
         object.__setattr__(self, "penalty", penalty)
         object.__setattr__(self, "total", total)
         object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "ridge", as_vector(ridge, self.n))
-        largest = float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0))
-        self.check_kernel_values(largest)
-        extent = self.penalty.extent
-        check_costs(self.penalty, largest, max(extent.lower_size, extent.upper_size))
-        extent.check(self.total)
-        object.__setattr__(self, "extent", extent)
+        object.__setattr__(self, "ridge", as_vector(ridge, n))
+        object.__setattr__(self, "n", n)
+        object.__setattr__(self, "kernel_diagonal", kernel_diagonal)
+        object.__setattr__(self, "extent", penalty.check(total, largest))
         object.__setattr__(self, "largest", largest)
 
     @staticmethod
@@ -115,14 +124,10 @@ class DualProblem:
                 "precision; scale the columns."
             )
 
-    @property
-    def n(self) -> int:
-        """Number of variables."""
-        return self.gram.n
-
+    @cached_property
     def diagonal(self) -> FloatArray:
         """Diagonal of Q."""
-        return self.scale * self.gram.diagonal() + self.ridge
+        return self.scale * self.kernel_diagonal + self.ridge
 
     def block(self, indices: IntArray) -> FloatArray:
         """``Q[indices][:, indices]`` in float64."""
@@ -153,7 +158,7 @@ class DualProblem:
 
     def survey(self, a: FloatArray, gradient: FloatArray) -> Totals:
         """Return sums and extremes at a point, with ``gradient = Q a``."""
-        return self.penalty.survey(a, gradient, self.gram.diagonal())
+        return self.penalty.survey(a, gradient, self.kernel_diagonal)
 
     def duality_gap(self, a: FloatArray, gradient: FloatArray, multiplier: float) -> float:
         """How far the objective is from optimal at most, by Lagrangian duality.
@@ -191,8 +196,8 @@ class DualProblem:
         return self.penalty.filled(a, self.total - float(a.sum()))
 
     def round_to_breakpoints(self, a: FloatArray, rtol: float = 1e-12) -> FloatArray:
-        """``a`` without rounding, see ``Penalty.cleaned``."""
-        return self.penalty.remove_rounding(a, self.total, self.diagonal(), rtol)
+        """``a`` without rounding, see ``Penalty.remove_rounding``."""
+        return self.penalty.remove_rounding(a, self.total, self.diagonal, rtol)
 
     def is_feasible(self, a: FloatArray, rtol: float = 1e-9) -> bool:
         """Return whether ``a`` satisfies the intervals exactly and the equality to rounding."""
@@ -236,3 +241,115 @@ def find_missing_curvature(gram: GramOperator, a: FloatArray) -> float:
             if dpotrf(K, lower=1)[1] == 0:
                 return added
     return math.nan
+
+
+# -- how a model states its problem ---------------------------------------------------------------
+
+# Numbers of rows by name: "weight" always, and what the model needs too.
+RowArrays: TypeAlias = Mapping[str, AnyArray]
+
+
+class Formulation(ABC):
+    """A convex model as problem (P), stated in variables that suit rows that come and go.
+
+    A model's own variables are ``a``, which for most models have the number of rows in their
+    bounds. The statement is in ``b = unit(mass) a``, with ``mass`` the sum of the weights, chosen
+    such that as few numbers as possible move when rows do. A path follows it as it stands
+    (``penalty``, ``total``); ``problem`` divides by the unit, and is what an engine solves.
+
+    Subclasses are frozen dataclasses that hold the model's parameters.
+    """
+
+    #: Factor of K in Q.
+    scale = 1.0
+    #: Whether moving all rows alike under the linear kernel changes nothing.
+    moves_with_rows = True
+    #: Whether rows need their K(x, x), as "diagonal".
+    needs_diagonal = False
+
+    @property
+    def moves_total(self) -> bool:
+        """bool: Whether the total depends on the mass."""
+        return True
+
+    @property
+    def moves_slopes(self) -> bool:
+        """bool: Whether the slopes depend on the mass."""
+        return False
+
+    @property
+    def origin(self) -> float:
+        """The number that a path subtracts from all slopes, per unit of the total."""
+        return 0.0
+
+    @abstractmethod
+    def unit(self, mass: float) -> float:
+        """Return the factor of the model's variables, > 0."""
+
+    @abstractmethod
+    def total(self, mass: float) -> float:
+        """Sum of the variables ``b``."""
+
+    @abstractmethod
+    def penalty(self, rows: RowArrays, mass: float) -> Penalty:
+        """Return penalties of the variables ``b`` of some rows, of all that weigh ``mass``."""
+
+    def masses(self, rows: RowArrays) -> FloatArray:
+        """How much each row adds to the mass."""
+        return rows["weight"]
+
+    def min_support(self, mass: float) -> float:
+        """Share of the rows that are support vectors at least, as far as that is known."""
+        return 1.0
+
+    def ridge(self, rows: RowArrays) -> FloatArray | float:
+        """Return the number that is added to the kernel's diagonal in Q, >= 0."""
+        return 0.0
+
+    def penalty_and_total(self, rows: RowArrays, mass: float) -> tuple[Penalty, float]:
+        """Return penalties and the sum of the model's own variables ``a``."""
+        unit, penalty = self.unit(mass), self.penalty(rows, mass)
+        if unit != 1.0:
+            penalty = penalty.scaled(1.0 / unit, 1.0 / unit)
+        return penalty, self.total(mass) / unit
+
+    def problem(
+        self, gram: GramOperator, rows: RowArrays, mass: float | None = None
+    ) -> DualProblem:
+        """Return the model's problem over rows, in its own variables ``a``."""
+        mass = float(np.sum(self.masses(rows))) if mass is None else mass
+        penalty, total = self.penalty_and_total(rows, mass)
+        return DualProblem(gram, penalty, total, scale=self.scale, ridge=self.ridge(rows))
+
+    # -- on a path -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def decision(
+        self, rows: RowArrays, k: int, a: FloatArray, h: FloatArray, multiplier: float, mass: float
+    ) -> float:
+        """Return the decision of the other rows' model about the k-th row of a path.
+
+        From a path on which that row has no part: variables, h and multiplier (such as a fit
+        would choose), and the mass of the others.
+        """
+
+    def takes(self, rows: RowArrays) -> BoolArray:
+        """Return the mask of the rows that have a variable."""
+        return rows["weight"] > 0
+
+    def on_path(self, rows: RowArrays) -> Formulation:
+        """Return the formulation as a path over such rows follows it: with its own ``origin``."""
+        return self
+
+    def with_new_rows(self, rows: RowArrays) -> Formulation:
+        """Return the formulation of a path that these rows join."""
+        return self
+
+    def path_multiplier(self, multiplier: float, mass: float) -> float:
+        """Return the path's multiplier from the model's."""
+        return self.unit(mass) * multiplier + self.total(mass) * self.origin
+
+    def check_remaining(self, rows: RowArrays) -> None:
+        """Refuse rows that leave no model."""
+        if not np.any(self.takes(rows)):
+            raise ValueError("no training row would be left; keep at least one.")

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
-from .._core import penalty as code
+from .._core import functions as core
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, VectorLike
-from ..kernels.operators.equal_rows import DuplicateRows
+from ..kernels.rows import DuplicateRows
 
 # What chooses some of the variables.
 Indices: TypeAlias = IntArray | BoolArray | slice
@@ -297,6 +297,17 @@ class Totals(NamedTuple):
         """``sqrt(sum |K_ii| a_i^2)``: what rounding of kernel values grows with."""
         return math.sqrt(self.squares)
 
+    def compare_with_tolerance(
+        self, tol: float, rtol: float, noise: float
+    ) -> tuple[float, float, float]:
+        """Return the violation, the tolerance, and the violation that counts as none.
+
+        ``tol`` is in units of the gradient and ``rtol`` relative to the multiplier; the larger
+        one counts. ``noise`` is the rounding in the gradient.
+        """
+        level = self.level
+        return self.violation, max(tol, rtol * level), max(core.EXACT * level, 4.0 * noise)
+
     def is_feasible(self, total: float, rtol: float = 1e-9) -> bool:
         """Return whether all lie in their intervals and sum to ``total``, to rounding."""
         rounding = rtol * max(self.reach, abs(total))
@@ -473,6 +484,16 @@ class Penalty(PiecewiseLinear):
         """``Extent`` of all variables."""
         return Extent.from_penalty(self)
 
+    def check(self, total: float, kernel_value: float) -> Extent:
+        """Return the extent; refuse a ``total`` out of its reach, and what ``check_costs`` does.
+
+        ``kernel_value`` is the largest one.
+        """
+        extent = self.extent
+        check_costs(self, kernel_value, max(extent.lower_size, extent.upper_size))
+        extent.check(total)
+        return extent
+
     def take(self, indices: Indices) -> Penalty:
         """Return the penalties of the variables ``indices``."""
         both = self.ends, self.slopes
@@ -497,7 +518,7 @@ class Penalty(PiecewiseLinear):
         """
         ridge = as_vector(ridge, len(self.lower))
         a, gradient = self._check_lengths(a, gradient)
-        return float(code.gap(self.pieces, ridge, a, gradient, float(multiplier), implied))
+        return float(core.gap(self.pieces, ridge, a, gradient, float(multiplier), implied))
 
     def set_to_minimiser(
         self,
@@ -512,7 +533,7 @@ class Penalty(PiecewiseLinear):
         a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``, unless it is
         held, or that would be infinite.
         """
-        return float(code.set_to_minimiser(self.pieces, ridge, float(multiplier), smooth, held, a))
+        return float(core.set_to_minimiser(self.pieces, ridge, float(multiplier), smooth, held, a))
 
     def clipped(self, a: FloatArray) -> FloatArray:
         """``a`` within the intervals."""
@@ -535,9 +556,9 @@ class Penalty(PiecewiseLinear):
         return Penalty.joined((self, other))
 
     @cached_property
-    def pieces(self) -> code.Pieces:
+    def pieces(self) -> core.Pieces:
         """The arrays as compiled code takes them."""
-        return code.Pieces(self.padded(code.N_KINKS).arrays())
+        return core.Pieces(self.padded(core.N_KINKS).arrays())
 
     def padded(self, n_kinks: int) -> Penalty:
         """Return equal penalties with so many kinks: pieces of no length at the lower ends."""
@@ -600,7 +621,7 @@ class Penalty(PiecewiseLinear):
         ends = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (whole.lower, whole.upper))
         near = _ON_BREAKPOINT * np.maximum(np.abs(together), np.maximum(*ends))
         a, alone = np.empty(len(self)), np.bincount(copies.of, minlength=n) == 1
-        code.share_out(low, high, copies.of, together - base, near, a)
+        core.share_out(low, high, copies.of, together - base, near, a)
         return np.where(alone[copies.of], together[copies.of], a)
 
     def fits_into(self, narrower: Penalty, a: FloatArray) -> BoolArray:
@@ -636,9 +657,9 @@ class Penalty(PiecewiseLinear):
         """
         n = len(self.ends[0])
         rates = np.empty((2, n)) if rates is None else rates
-        values = np.empty(code.N_TOTALS)
+        values = np.empty(core.N_TOTALS)
         a, gradient = self._check_lengths(a, gradient)
-        code.survey(self.pieces, as_vector(size, n), a, gradient, rates, values)
+        core.survey(self.pieces, as_vector(size, n), a, gradient, rates, values)
         return Totals.from_values(values)
 
     def remove_rounding(
@@ -735,7 +756,7 @@ class RowPenalties:
 def group_sums(copies: DuplicateRows, values: FloatArray) -> FloatArray:
     """Return sums of values over rows that are equal."""
     totals = np.zeros(len(copies.first))
-    code.group_sums(copies.of, _to_contiguous(values), totals)
+    core.group_sums(copies.of, _to_contiguous(values), totals)
     return totals
 
 

@@ -11,11 +11,10 @@ import numpy as np
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from ..kernels import centered
 from ..kernels.base import Kernel, MappedKernel
-from ..kernels.operators import GramOperator
+from ..kernels.operators import GramOperator, make_gram
+from ..kernels.parameters import resolve_gamma
 from ..kernels.rows import find_shift
-from ..kernels.width import resolve_gamma
-from ..problem.formulation import Formulation
-from ..solvers.decomposition import make_training_gram
+from ..problem.dual import Formulation
 from .problem import ProblemInMemory
 from .source import FunctionRows, HeldOut, MakeGram, RowSource, check_width
 
@@ -79,7 +78,8 @@ class MemorySource(RowSource):
     ) -> ProblemInMemory:
         shift = self.shift(kernel) if formulation.moves_with_rows else None
         min_support = formulation.min_support(self.mass)
-        gram = make_training_gram(kernel, centered(self.X, shift), n_jobs, min_support=min_support)
+        X = centered(self.X, shift)
+        gram = make_gram(kernel, X, n_jobs=n_jobs, min_support=min_support)
         numbers = self.numbers
         if formulation.needs_diagonal:
             numbers = numbers | {"diagonal": gram.diagonal()}

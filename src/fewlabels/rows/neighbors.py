@@ -4,8 +4,8 @@ import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray, MatrixLike, RowMatrix
 from ..kernels import center_of, centered
+from ..kernels.parameters import total_variance
 from ..kernels.rows import checked_rows
-from ..kernels.width import total_variance
 
 _ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 # Rows that neighbours are looked for among; of more rows, a sample.

@@ -13,10 +13,9 @@ from ..kernels import centered
 from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator, LinearGram, RowMap, RowsGram
 from ..problem import DualProblem
-from ..problem.formulation import Formulation
+from ..problem.dual import Formulation
 from ..problem.penalty import Penalty, check_costs
 from ..solvers import Result, Settings, solve_decomposition
-from ..solvers.decomposition import max_rows_in_float64
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.engine import Engine
 from ..solvers.engine.partition import Partition
@@ -66,12 +65,16 @@ class ProblemSpec:
         else:
             center = source.center() if kernel.of_distance else None
             norm = source.farthest(center)
-            few = max_rows_in_float64(kernel, formulation.min_support(mass))
-            dtype = np.float64 if moments.n <= few else None
             more = int(np.count_nonzero(center)) if source.is_sparse and center is not None else 0
             length = min(source.shape[1], moments.row_length + more)
             row_map = RowMap.from_largest_norm(
-                kernel, center, norm, length, source.shape[1], dtype
+                kernel,
+                center,
+                norm,
+                length,
+                source.shape[1],
+                moments.n,
+                formulation.min_support(mass),
             )
         return cls(kernel, formulation, float(mass), row_map, shift, source.n_jobs_of_shard)
 

@@ -21,9 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln, rel_entr
 
 from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
-from ..kernels.operators import row_keys
-from ..kernels.operators.equal_rows import DuplicateRows
-from ..kernels.rows import canonical, row_products
+from ..kernels.rows import DuplicateRows, canonical, row_keys, row_products
 
 Groups: TypeAlias = IntArray
 

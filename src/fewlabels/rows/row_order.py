@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray, RowMatrix
-from ..kernels.operators import row_keys
+from ..kernels.rows import row_keys
 from ..kernels.sampling import repeat_by_weight
 from .grouped_folds import group_folds, kinds_of_groups
 from .repeats import Groups

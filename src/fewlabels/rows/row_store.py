@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from .._util.deadline import ENDLESS, Deadline
 from .._util.threads import one_blas_thread
-from ..kernels.operators.equal_rows import row_keys
 from ..kernels.operators.growing.stores import grow_array
+from ..kernels.rows import row_keys
 from ..solvers.path import PathFollower
 
 # What rounding may do to a path.

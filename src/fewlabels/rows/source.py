@@ -19,11 +19,10 @@ from .._util.threads import run_each
 from ..kernels import RBF, center_of, centered
 from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator, LinearSourceGram
-from ..kernels.operators.equal_rows import distinct
-from ..kernels.operators.row_map import find_median_row
-from ..kernels.rows import squared_norms
-from ..kernels.width import gamma_of_moments
-from ..problem.formulation import Formulation
+from ..kernels.operators.rows import find_median_row
+from ..kernels.parameters import gamma_of_moments
+from ..kernels.rows import distinct, squared_norms
+from ..problem.dual import Formulation
 from ..solvers.engine.backend import NumpyBackend
 from ..solvers.engine.rows import Rows
 from ..solvers.run import Callback, HistoryEntry

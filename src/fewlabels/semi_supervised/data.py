@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..kernels.base import Kernel
 from ..kernels.operators import BorderedGram, GramOperator
-from ..kernels.operators.equal_rows import DuplicateRows
+from ..kernels.rows import DuplicateRows
 from ..rows.source import RowSource
 from ..solvers import Result, Settings
 from ..solvers.decomposition import MergedProblem, merge_equal_rows

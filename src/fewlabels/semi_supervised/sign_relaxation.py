@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._core.block import Outcome, solve_block
+from .._core.functions import Outcome, solve_block
 from .._typing import FloatArray, IntArray
 from ..kernels.operators import GramOperator
 from ..problem import DualProblem, Penalty

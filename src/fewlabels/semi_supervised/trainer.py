@@ -26,13 +26,13 @@ from ..kernels.operators import (
     LinearSourceGram,
     PrecomputedGram,
     RepeatedGram,
+    make_gram,
 )
 from ..problem.dual import find_missing_curvature
 from ..rows.memory import MemorySource
 from ..rows.shards import stack_rows
 from ..rows.source import RowSource, ShardedSource
 from ..solvers import Result, Settings, Status
-from ..solvers.decomposition import make_training_gram
 from ..solvers.run import Callback, HistoryEntry
 from .arguments import check_weights
 from .branching import describe_unproven, train
@@ -140,7 +140,7 @@ class Trainer:
 
     def gram(self, kernel: Kernel, X: RowMatrix) -> GramOperator:
         """Return K over rows, all at once where that is cheaper: training solves many problems."""
-        gram = make_training_gram(kernel, X, self.n_jobs)
+        gram = make_gram(kernel, X, n_jobs=self.n_jobs, min_support=1.0)
         inner = gram.inner if isinstance(gram, RepeatedGram) else gram
         if inner.value_cost < _WORTH_HOLDING or 8 * inner.n**2 > self.cache_size:
             return gram

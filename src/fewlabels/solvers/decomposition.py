@@ -21,19 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from .._core import block
-from .._core.block import EXACT, GatheredRows, Outcome, StepLimits, add_products
-from .._typing import FloatArray, IntArray, RowMatrix, VectorLike
-from ..kernels import Kernel
-from ..kernels.operators import GramOperator, make_gram
-from ..kernels.operators.equal_rows import DuplicateRows
+from .._core import functions as core
+from .._core.functions import GatheredRows, Outcome, StepLimits, add_products
+from .._typing import FloatArray, IntArray, VectorLike
+from ..kernels.operators import GramOperator
+from ..kernels.operators.rows import MAX_LAZY_SHARE
+from ..kernels.rows import DuplicateRows
 from ..problem import DualProblem, Penalty
 from ..problem.penalty import group_sums
 from .engine.engine import Engine
 from .engine.partition import Partition
 from .engine.rows import Rows
 from .run import (
-    MAX_LAZY_SHARE,
     MAX_ROWS_SOLVED_LAZILY,
     MAX_ROWS_SOLVED_WHOLE,
     Record,
@@ -103,28 +102,6 @@ def solve_whole(
     return run.result(final), final
 
 
-def max_rows_in_float64(kernel: Kernel, min_support: float = 1.0) -> int:
-    """Up to how many rows kernel values are float64, as many as are solved whole.
-
-    ``fewest`` is the share of the rows that have to be used, see ``Formulation``.
-    """
-    few_are_evaluated = kernel.is_mapped and kernel.is_similarity and min_support <= MAX_LAZY_SHARE
-    return MAX_ROWS_SOLVED_LAZILY if few_are_evaluated else MAX_ROWS_SOLVED_WHOLE
-
-
-def make_training_gram(
-    kernel: Kernel,
-    X: RowMatrix,
-    n_jobs: int = 1,
-    *,
-    float64: bool = False,
-    min_support: float = 1.0,
-) -> GramOperator:
-    """Return the operator of a kernel over training rows, in float64 where these are few."""
-    dtype, exact = np.float64 if float64 else None, max_rows_in_float64(kernel, min_support)
-    return make_gram(kernel, X, dtype=dtype, n_jobs=n_jobs, exact=exact)
-
-
 class LazyRows:
     """The rows of Q that steps have met, each evaluated with some that they may meet next.
 
@@ -134,7 +111,7 @@ class LazyRows:
 
     def __init__(self, problem: DualProblem, used: IntArray) -> None:
         self.problem, n = problem, problem.n
-        self.diagonal = problem.diagonal()
+        self.diagonal = problem.diagonal
         some = (
             n >= _MIN_LAZY_ROWS
             and len(used) <= _MAX_USED_SHARE * n
@@ -192,9 +169,9 @@ class LazyRows:
         # Pair steps go through the columns of the rows that are there: these together, as they
         # come.
         submatrix, n_gathered = np.empty((0, 0)), len(a) if self.whole else 0
-        steps, ended = 0, block.MISSING
-        work, budget = block.workspace(len(a), limits.largest), limits.budget
-        while ended == block.MISSING:
+        steps, ended = 0, core.MISSING
+        work, budget = core.workspace(len(a), limits.largest), limits.budget
+        while ended == core.MISSING:
             count = len(self.row_ids)
             if count > max(n_gathered, len(submatrix)):
                 submatrix, n_gathered = np.empty((2 * count, 2 * count)), 0
@@ -202,9 +179,9 @@ class LazyRows:
                 self.Q, self.row_ids, self.row_position, submatrix, n_gathered, self.diagonal
             )
             left = limits._replace(max_steps=limits.max_steps - steps, budget=budget)
-            done, budget, ended = block.take_steps(rows, g, a, pieces, wanted, left, work)
+            done, budget, ended = core.take_steps(rows, g, a, pieces, wanted, left, work)
             steps, n_gathered = steps + done, count
-            if ended == block.MISSING and not self.evaluate_rows(wanted[wanted >= 0]):
+            if ended == core.MISSING and not self.evaluate_rows(wanted[wanted >= 0]):
                 return steps, budget, Outcome.SINGULAR
         return steps, budget, Outcome(ended)
 
@@ -237,14 +214,12 @@ class SmallProblemRun:
         return self.problem.gram.n_values - self._values_before
 
     def measure(self) -> tuple[float, float, float, float]:
-        """Return the violation, tolerance, and what rounding leaves.
+        """Return the violation, the tolerance, and what rounding leaves.
 
-        Rounding is counted in the multiplier and in the gradient.
+        Rounding is counted in the violation and in the gradient.
         """
-        totals = self.totals
-        noise = self._error * totals.rounding_scale
-        tol = max(self.settings.tol, self.settings.rtol * totals.level)
-        return totals.violation, tol, max(EXACT * totals.level, 4.0 * noise), noise
+        noise, settings = self._error * self.totals.rounding_scale, self.settings
+        return *self.totals.compare_with_tolerance(settings.tol, settings.rtol, noise), noise
 
     def solve_small(self) -> bool:
         """Pair steps, then Newton steps. Whether nothing is left to do."""

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._typing import FloatArray
+from ..kernels.operators.rows import MAX_LAZY_ROWS_IN_FLOAT64, MAX_ROWS_IN_FLOAT64
 from ..problem import DualProblem, Totals
 
 # Numbers of a round by name, and whatever a callback adds to them.
@@ -20,11 +21,9 @@ HistoryEntry: TypeAlias = dict[str, Any]
 Callback: TypeAlias = Callable[[HistoryEntry], object]
 
 # Rows that are solved whole: in one working set, and with an exact finish of as many variables.
-# Where only a share has to be evaluated, the larger number. Kernel values of so many
-# rows are float64: it costs milliseconds.
-MAX_ROWS_SOLVED_WHOLE = 1024
-MAX_ROWS_SOLVED_LAZILY = 2048
-MAX_LAZY_SHARE = 0.3
+# Those are rows with float64 kernel values; the larger number where only a share is evaluated.
+MAX_ROWS_SOLVED_WHOLE = MAX_ROWS_IN_FLOAT64
+MAX_ROWS_SOLVED_LAZILY = MAX_LAZY_ROWS_IN_FLOAT64
 
 
 @dataclass(frozen=True)
@@ -249,12 +248,13 @@ def make_result(
     history: list[HistoryEntry],
 ) -> Result:
     """A Result from the Totals at a point, and its duality gap as a function of the multiplier."""
+    multiplier = totals.multiplier
     return Result(
         a=a,
         gradient=gradient,
-        multiplier=totals.multiplier,
+        multiplier=multiplier,
         objective=totals.objective,
-        duality_gap=gap(totals.multiplier),
+        duality_gap=gap(multiplier),
         violation=totals.violation,
         status=status,
         n_iter=n_iter,

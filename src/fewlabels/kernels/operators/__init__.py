@@ -5,17 +5,16 @@ import numpy.typing as npt
 
 from ..._typing import RowMatrix
 from .. import Deformed, FeatureKernel, FormedKernel, Kernel, MappedKernel, SharedLeaves
-from ..rows import canonical, row_products
+from ..rows import canonical, equal_rows
 from .base import Columns, GramOperator
 from .bordered import BorderedGram
 from .column_cache import CachedGram
-from .equal_rows import RepeatedGram, equal_rows, row_keys
 from .expansion import Expansion
 from .explicit import FormedGram, PrecomputedGram
 from .linear import LeavesGram, LinearGram
 from .pieces import LinearSourceGram, PieceGram
-from .row_map import RowMap
-from .rows import RowsGram
+from .repeated import RepeatedGram
+from .rows import RowMap, RowsGram
 from .weighted import SumGram
 
 __all__ = [
@@ -34,10 +33,7 @@ __all__ = [
     "RowMap",
     "RowsGram",
     "SumGram",
-    "equal_rows",
     "make_gram",
-    "row_keys",
-    "row_products",
 ]
 
 
@@ -47,13 +43,13 @@ def make_gram(
     *,
     dtype: npt.DTypeLike | None = None,
     n_jobs: int = 1,
-    exact: int = 0,
+    min_support: float | None = None,
 ) -> GramOperator:
     """Return the operator of ``kernel`` over rows ``X``, or (n, n) values if it is precomputed.
 
-    ``dtype`` is the precision of kernel values; None chooses float32 where the data allow it, and
-    there are more than ``exact`` distinct rows. Equal rows are evaluated once, by ``n_jobs``
-    threads.
+    ``dtype`` is the precision of kernel values; None chooses it (``choose_precision``). Over rows
+    to train on, ``min_support`` is the share of them that are support vectors at least; None if
+    they are not trained on. Equal rows are evaluated once, by ``n_jobs`` threads.
     """
     X = canonical(X)
     copies = equal_rows(X, is_matrix=kernel.is_matrix)
@@ -70,8 +66,7 @@ def make_gram(
             gram = LinearGram(kernel.features(rows, n_jobs), n_jobs)
         elif kernel.is_mapped:
             assert isinstance(kernel, MappedKernel)
-            dtype = np.float64 if rows.shape[0] <= exact else dtype
-            row_map = RowMap(kernel, X, None if dtype is None else np.dtype(dtype))
+            row_map = RowMap(kernel, X, dtype, n_rows=rows.shape[0], min_support=min_support)
             gram = RowsGram(row_map, rows, n_jobs)
         else:
             assert isinstance(kernel, FormedKernel)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..._typing import BoolArray, FloatArray, IntArray, RealArray, RowMatrix
-
-if TYPE_CHECKING:
-    from .equal_rows import DuplicateRows
+from ..rows import DuplicateRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._typing import FloatArray, IntArray
+from ..rows import DuplicateRows
 from .base import Columns, GramOperator, WrappedGram
-from .equal_rows import DuplicateRows
 
 
 class BorderedGram(WrappedGram):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..._core import columns as stored_columns
+from ..._core import functions as core
 from ..._typing import BoolArray, FloatArray, IntArray, RealArray
 from ..._util.threads import run_ranges
 from .base import Columns, GramOperator, WrappedGram
@@ -82,7 +82,7 @@ class ColumnCache:
 
     def extend(self, first: int, values: FloatArray) -> None:
         """Set rows from ``first`` on of all stored columns: of column j to ``values[:, j]``."""
-        stored_columns.extend_columns(self.storage, self._column_of, values, first)
+        core.extend_columns(self.storage, self._column_of, values, first)
 
     def extend_by(
         self, rows: IntArray, evaluate: Callable[[IntArray, IntArray], FloatArray]
@@ -167,7 +167,7 @@ class ColumnCache:
             slots, coef = slots[~left], coef[~left]
 
         def add(start: int, stop: int) -> None:
-            stored_columns.apply_columns(
+            core.apply_columns(
                 self.storage,
                 slots,
                 coef,

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
-import scipy.sparse as sp
 
 from ..._typing import FloatArray, IntArray, RowMatrix
 from .. import FeatureKernel, FormedKernel, Kernel, SharedLeaves
 from ..base import is_mapped
 from ..rows import is_sparse, row_products
-from .row_map import RowMap
-from .rows import FarColumns, find_far_rows, pack_rows
+from .rows import PreparedVectors, RowMap
 
 _ROWS_AT_A_TIME = 16384
 _VALUES_AT_A_TIME = 4_000_000
-_NO_ROWS = np.empty(0, np.intp)
 
 
 class Expansion:
@@ -43,7 +38,7 @@ class Expansion:
         on_points: FloatArray | None = None,
         on_leaves: FloatArray | None = None,
     ) -> None:
-        if kernel.plain is not kernel:
+        if kernel.has_graph:
             vectors, coef = kernel.expand(vectors, coef, on_points)
             kernel = kernel.plain
             row_map = RowMap(kernel, vectors, np.float64) if is_mapped(kernel) else None
@@ -64,8 +59,7 @@ class Expansion:
             coef = (1.0 - kernel.share) * self.coef
             self._base = Expansion(kernel.base, vectors, coef, row_map=row_map, n_jobs=n_jobs)
         elif self.row_map is not None:
-            self._prepared = self.row_map.prepare(vectors)
-            self._far = find_far_rows(self.row_map.kernel, self._prepared[1], vectors.shape[1])
+            self._prepared = PreparedVectors(self.row_map, vectors, n_jobs)
 
     def __call__(self, X: RowMatrix) -> FloatArray:
         """Return values at the rows of X, float64, shape (len(X),) or (len(X), k)."""
@@ -112,32 +106,7 @@ class Expansion:
             values = self.kernel.values(X, self.vectors)
             out += (values if is_sparse(values) else np.asarray(values)) @ self.coef.T
         else:
-            kernel = self.row_map.kernel
-            rows, row_term = self.row_map.prepare(X)
-            columns, term = self._prepared
-            if is_sparse(columns) != is_sparse(rows):
-                columns = columns.toarray() if is_sparse(columns) else sp.csr_array(columns)
-            far = FarColumns(kernel, _NO_ROWS, X[:0], self.n_jobs)
-            if len(self._far):
-                places = find_far_rows(kernel, row_term, X.shape[1])
-                far = FarColumns(kernel, places, X[places], self.n_jobs)
-            rows = pack_rows(rows, row_term)
-            if self.coef.ndim == 1:
-                apply = partial(rows.apply, self.row_map, n_jobs=self.n_jobs)
-                far_vectors = self._select_far_vectors(X) if len(far) else None
-                far.add_product(apply, columns, term, self.coef, out, self._far, far_vectors)
-            else:
-                values = rows.columns(self.row_map, columns, term, self.n_jobs)
-                if len(far):
-                    far.set_values(values, self._far, self._select_far_vectors(X))
-                out += np.einsum("ji,kj->ik", values, self.coef)
-
-    def _select_far_vectors(self, X: RowMatrix) -> RowMatrix:
-        """Return far vectors, stored as rows X are."""
-        vectors = self.vectors[self._far]
-        if is_sparse(vectors) == is_sparse(X):
-            return vectors
-        return vectors.toarray() if is_sparse(vectors) else sp.csr_array(vectors)
+            self._prepared.add_values(X, self.coef, out)
 
 
 def extend_tail(sums: FloatArray, tail: float, logs: FloatArray | None = None) -> FloatArray:

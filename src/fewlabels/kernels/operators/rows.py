@@ -1,27 +1,305 @@
-"""Kernel matrices of rows of features, dense or CSR.
+"""Rows prepared for compiled code, the precision of their kernel values, and their matrices.
 
-A kernel of distances is evaluated as ``row_term + column_term + <row, column>``, where terms as
-large as squared norms cancel. Between rows that are far from the centre, values therefore come
-from differences of the rows as they were given (``FarColumns``). Other pairs keep their digits,
-see ``compute_far_exponent``.
+Compiled code evaluates ``map(row_term + column_term + <row, column>)``. For the RBF kernel the
+rows are scaled by sqrt(2 gamma log2 e) and the terms are minus half the squared norms, so that the
+sum is -gamma ||x - z||^2 log2 e and the map is 2^z (``RowMap``).
+
+Terms as large as squared norms cancel. Between rows that are far from the centre, values under a
+kernel of distances therefore come from differences of the rows as they were given
+(``FarColumns``). Other pairs keep their digits, see ``compute_far_exponent``.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..._core import tiles
+from ..._core import functions as core
 from ..._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
 from ..._util.threads import run_ranges
-from .. import MappedKernel
-from ..rows import compute_far_exponent, direct_distances, is_sparse
+from ..base import Map, MappedKernel
+from ..rows import (
+    bound_rounding_of_differences,
+    canonical,
+    center_of,
+    centered,
+    compute_far_exponent,
+    direct_distances,
+    distinct,
+    squared_norms,
+)
 from .base import Columns, GramOperator
-from .row_map import RowMap
+
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+# Distinct rows whose kernel values are float64, at most: it costs milliseconds.
+MAX_ROWS_IN_FLOAT64 = 1024
+# The same under a similarity, where this share of the rows may be enough: only the values of rows
+# that a solver meets are evaluated.
+MAX_LAZY_ROWS_IN_FLOAT64 = 2048
+MAX_LAZY_SHARE = 0.3
+# Half the largest squared norm: float32 ends at 3e38, float64 at 2e308.
+_MAX_TERM = {_FLOAT32: 1e36, _FLOAT64: 1e290}
+# Half the squared norm beyond which sums of float64 round exponents by more than a hundredth.
+_EXACT_TERM_LIMIT = 1e14
+# Rounding of norms that decides on neither side of a limit.
+_NORM_ROUNDING = 1e-6
+# The maps that compiled code has.
+_MAPS = frozenset(Map)
+
+
+def choose_precision(
+    kernel: MappedKernel,
+    largest_norm: float,
+    row_length: int,
+    n_rows: int,
+    min_support: float | None,
+) -> np.dtype[Any]:
+    """Return the precision of kernel values: float32, which is faster, or float64.
+
+    This is decided here alone, for rows in memory and in shards. Values are float64
+
+    - where float32 could be wrong by more than 1e-5 of a value, which depends on the kernel, the
+      largest norm and the number of entries (``MappedKernel.rounding``), and
+    - between few rows to train on, where it costs little. The solver then treats all rows as one
+      working set, and finishes to rounding.
+
+    Exact updates always need float64: they pass the ``dtype`` and leave no choice.
+
+    Parameters
+    ----------
+    kernel : MappedKernel
+        The kernel.
+    largest_norm : float
+        Largest squared norm of a row (around the centre, for a kernel of distances).
+    row_length : int
+        Entries of a row, at most.
+    n_rows : int
+        Distinct rows.
+    min_support : float or None
+        Share of the rows that are support vectors at least (``Formulation.min_support``); None for
+        rows that are not trained on.
+
+    Returns
+    -------
+    dtype
+    """
+    if min_support is not None:
+        is_lazy = kernel.is_similarity and min_support <= MAX_LAZY_SHARE
+        if n_rows <= (MAX_LAZY_ROWS_IN_FLOAT64 if is_lazy else MAX_ROWS_IN_FLOAT64):
+            return _FLOAT64
+    return _FLOAT32 if kernel.rounding(largest_norm, row_length)[1] else _FLOAT64
+
+
+class RowMap:
+    """A map from raw rows to prepared rows, for one ``kernel``, centre and precision.
+
+    The rows ``X``, of which ``n_rows`` are distinct (None for all), decide the centre and, for
+    ``dtype=None``, the precision (``choose_precision``). ``has_far`` says whether rows may be so
+    far from the centre that their distances have to come from differences (``find_far_rows``).
+    """
+
+    kernel: MappedKernel
+    center: FloatArray | None
+    dtype: np.dtype[Any]
+    error_units: float  # of a kernel value, in units of the last place
+    has_far: bool
+    n_columns: int
+
+    def __init__(
+        self,
+        kernel: MappedKernel,
+        X: RowMatrix,
+        dtype: npt.DTypeLike | None = None,
+        *,
+        n_rows: int | None = None,
+        min_support: float | None = None,
+    ) -> None:
+        n_rows = X.shape[0] if n_rows is None else n_rows
+        # Distances do not change when all rows move; small norms cancel less.
+        self._set_kernel(kernel, center_of(X) if kernel.of_distance else None)
+        largest, length = self._find_largest_norm(X), _max_row_length(X, self.center)
+        self._set_precision(largest, length, X.shape[1], n_rows, min_support, dtype)
+        if self.has_far and isinstance(X, np.ndarray):  # the mean may be far from most rows
+            self.center = find_median_row(X)
+            self.has_far = self._reaches_far(self._find_largest_norm(X))
+
+    @classmethod
+    def from_largest_norm(
+        cls,
+        kernel: MappedKernel,
+        center: FloatArray | None,
+        farthest: float,
+        row_length: int,
+        n_columns: int,
+        n_rows: int,
+        min_support: float | None,
+    ) -> RowMap:
+        """Return the map of rows that aren't in memory, from their largest squared norm."""
+        row_map = cls.__new__(cls)
+        row_map._set_kernel(kernel, center)
+        row_map._set_precision(farthest, row_length, n_columns, n_rows, min_support)
+        return row_map
+
+    @classmethod
+    def restore(
+        cls, kernel: MappedKernel, center: FloatArray | None, dtype: npt.DTypeLike
+    ) -> RowMap:
+        """Return the map of a fitted model, from what it stores."""
+        row_map = cls.__new__(cls)
+        row_map._set_kernel(kernel, center)
+        # Of rows that are not there any more.
+        row_map.error_units, row_map.has_far = np.nan, kernel.of_distance
+        row_map.dtype = np.dtype(dtype)
+        return row_map
+
+    def _set_kernel(self, kernel: MappedKernel, center: FloatArray | None) -> None:
+        if kernel.map not in _MAPS:
+            raise ValueError(
+                f"{type(kernel).__name__}.map is {kernel.map!r}, which isn't compiled; choose one "
+                f"of {', '.join(map(str, Map.__members__))}, or add it to the core."
+            )
+        self.kernel, self.center = kernel, center
+        self.kind, self.degree, self.factor = int(kernel.map), kernel.degree, kernel.factor
+
+    def _set_precision(
+        self,
+        largest_norm: float,
+        row_length: int,
+        n_columns: int,
+        n_rows: int,
+        min_support: float | None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> None:
+        self.n_columns = n_columns
+        self.error_units, _ = self.kernel.rounding(largest_norm, row_length)
+        self.has_far = self._reaches_far(largest_norm)
+        if dtype is None:
+            dtype = choose_precision(self.kernel, largest_norm, row_length, n_rows, min_support)
+        self.dtype = np.dtype(dtype)
+
+    @property
+    def value_error(self) -> float:
+        """Rounding error of a kernel value, relative to ``sqrt(K(x, x) K(z, z))``."""
+        # In float64 the norms round as well; norms of float32 rows are summed in float64.
+        if self.dtype != np.float64:
+            return self.error_units * 1.2e-7
+        error = self.error_units * 4.5e-16
+        return min(error, bound_rounding_of_differences(self.n_columns)) if self.has_far else error
+
+    def refined(self) -> RowMap:
+        """Return this map in float64."""
+        if self.dtype == np.float64:
+            return self
+        other = copy.copy(self)
+        other.dtype = _FLOAT64
+        return other
+
+    def _find_largest_norm(self, X: RowMatrix) -> float:
+        """Return the largest squared norm of a row around the centre."""
+        largest = 0.0
+        for part in _row_slices(X):
+            norms = squared_norms(centered(X[part], self.center))
+            largest = max(largest, float(norms.max(initial=0.0)))
+        return largest
+
+    def _reaches_far(self, largest_norm: float) -> bool:
+        """Return whether rows of so large a squared norm may be far (``compute_far_exponent``)."""
+        if not self.kernel.of_distance:
+            return False
+        limit = (1.0 - _NORM_ROUNDING) * compute_far_exponent(self.n_columns)
+        return 0.5 * self.factor**2 * largest_norm > limit
+
+    def prepare(self, X: RowMatrix) -> tuple[RowMatrix, RealArray]:
+        """Return scaled rows (in ``dtype``, dense or CSR) and their term, shape (n,)."""
+        rows: RowMatrix
+        if isinstance(X, np.ndarray):
+            rows = np.empty(X.shape, self.dtype)
+            with np.errstate(over="ignore"):  # what is infinite is out of reach, see below
+                for part in _row_slices(X):
+                    given = X[part].astype(np.float64, copy=False)
+                    rows[part] = self.factor * centered(given, self.center)
+        else:
+            rows = sp.csr_array(centered(canonical(X), self.center), copy=True)
+            with np.errstate(over="ignore"):
+                rows.data = (rows.data * self.factor).astype(self.dtype)
+        return rows, self._compute_term(rows)
+
+    def round_rows(self, rows: RowMatrix, term: RealArray) -> tuple[RowMatrix, RealArray]:
+        """Return rows that this map prepared in float64, in its own precision."""
+        if self.dtype == np.float64:
+            return rows, term
+        rows = rows.astype(self.dtype)
+        return rows, self._compute_term(rows)
+
+    def _compute_term(self, rows: RowMatrix) -> RealArray:
+        if not self.kernel.of_distance:
+            return np.zeros(rows.shape[0], self.dtype)
+        # From the rounded rows; in float64 summed as inner products are, so that K(x, x), and K of
+        # equal rows, is exactly 1.
+        exact = self.dtype == np.float64
+        norms = core.squared_norms if exact else squared_norms
+        term, farthest = -0.5 * norms(rows), _MAX_TERM[self.dtype]
+        least = term.min(initial=0.0)
+        if least < -farthest:
+            # Nothing is near such a row; its norm would overflow.
+            entries = rows if isinstance(rows, np.ndarray) else rows.data
+            np.clip(entries, -(farthest**0.5), farthest**0.5, out=entries)
+            term = -0.5 * norms(rows) if exact else np.maximum(term, -farthest)
+        elif least < -_EXACT_TERM_LIMIT and exact:
+            _shorten(rows, term)
+        return term.astype(self.dtype, copy=False)
+
+
+def find_median_row(X: AnyArray) -> FloatArray:
+    """Return a row that is not far from most distinct rows: a median of every column.
+
+    The mean may be far from them. Copies of an outlier count once, however many there are.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        Rows.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        In float64.
+    """
+    return np.quantile(distinct(X), 0.5, axis=0, method="lower").astype(np.float64)
+
+
+def _shorten(rows: RowMatrix, term: FloatArray) -> None:
+    """Give far rows so few digits that sums of their products do not round: K(x, x) stays 1."""
+    bits = 26 - int(np.ceil(0.5 * np.log2(max(1, _max_row_length(rows)))))
+    for i in np.flatnonzero(term < -_EXACT_TERM_LIMIT):
+        if isinstance(rows, np.ndarray):
+            row = rows[i]
+        else:
+            row = rows.data[rows.indptr[i] : rows.indptr[i + 1]]
+        unit = np.ldexp(1.0, int(np.frexp(np.abs(row).max())[1]) - bits)
+        row[:] = np.round(row / unit) * unit
+        term[i] = -0.5 * np.dot(row, row)
+
+
+def _row_slices(X: RowMatrix) -> Iterator[slice]:
+    """Return slices of rows small enough that a float64 copy of one is cheap."""
+    step = max(1, 1_000_000 // max(1, X.shape[1]))
+    return (slice(first, first + step) for first in range(0, X.shape[0], step))
+
+
+def _max_row_length(X: RowMatrix, center: FloatArray | None = None) -> int:
+    """Return an upper bound on the entries of a row less a centre."""
+    if isinstance(X, np.ndarray):
+        return X.shape[1]
+    more = 0 if center is None else np.count_nonzero(center)
+    return min(X.shape[1], np.diff(X.indptr).max(initial=0) + more)
 
 
 def find_far_rows(kernel: MappedKernel, term: RealArray, n_columns: int) -> NDArray[np.intp]:
@@ -144,7 +422,7 @@ class SparseRows:
 
     def _view(self, rows: sp.csr_array, term: RealArray) -> None:
         self.csr, self.term, self.n = rows, term, rows.shape[0]
-        self.core_rows = tiles.CsrRows(
+        self.core_rows = core.CsrRows(
             rows.data,
             rows.indices.astype(np.int64, copy=False),
             rows.indptr.astype(np.int64, copy=False),
@@ -183,7 +461,7 @@ class SparseRows:
         close = _CACHE_BYTES // (
             self.csr.dtype.itemsize * max(1, min(self.csr.shape[1], self.csr.nnz))
         )
-        return tiles.whole_vectors(min(m, close, tiles.LANES), self.csr.dtype)
+        return core.whole_vectors(min(m, close, core.LANES), self.csr.dtype)
 
     def _run(self, function: Callable[[int, int], None], width: int, n_jobs: int) -> None:
         work = (self.csr.nnz + self.n) * width
@@ -208,8 +486,8 @@ class SparseRows:
         for part, lanes, lane_term in groups:
             weights = np.zeros(len(lane_term))
             weights[: part.stop - part.start] = coef[part]
-            fixed = (row_map, self.core_rows, tiles.ColumnRows(lanes, lane_term), weights, out)
-            function = partial(tiles.apply_sparse, *fixed)
+            fixed = (row_map, self.core_rows, core.ColumnRows(lanes, lane_term), weights, out)
+            function = partial(core.apply_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
 
     def columns(
@@ -225,8 +503,8 @@ class SparseRows:
             out = np.empty((columns.shape[0], self.n), self.csr.dtype)
         groups = self._each_column_group(columns, column_term, row_map.kernel.coef0)
         for part, lanes, lane_term in groups:
-            fixed = (row_map, self.core_rows, tiles.ColumnRows(lanes, lane_term), out[part])
-            function = partial(tiles.column_sparse, *fixed)
+            fixed = (row_map, self.core_rows, core.ColumnRows(lanes, lane_term), out[part])
+            function = partial(core.column_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
         return out
 
@@ -243,8 +521,7 @@ class TiledRows:
 
     def __init__(self, rows: RealArray, term: RealArray, width: int | None = None) -> None:
         self.n, self.d = rows.shape
-        whole = tiles.tile_rows(rows.dtype)
-        self.width = width or min(whole, tiles.whole_vectors(self.n, rows.dtype))
+        self.width = width or core.choose_tile_width(self.n, rows.dtype)
         n_tiles = max(1, -(-self.n // self.width))
         self.tiles = np.zeros((n_tiles, self.d, self.width), rows.dtype)
         whole = self.n // self.width
@@ -280,10 +557,10 @@ class TiledRows:
     ) -> None:
         """Add ``K(rows, columns) @ coef`` to ``out``, float64 of shape (n,)."""
         coef = np.ascontiguousarray(coef, np.float64)
-        rows = tiles.Tiles(self.tiles, self.term, self.n)
-        fixed = (row_map, rows, tiles.ColumnRows(columns, column_term), coef, out)
+        rows = core.Tiles(self.tiles, self.term, self.n)
+        fixed = (row_map, rows, core.ColumnRows(columns, column_term), coef, out)
         n_jobs = self.choose_threads(len(columns), n_jobs)
-        run_ranges(partial(tiles.apply_tiles, *fixed), len(self.tiles), n_jobs)
+        run_ranges(partial(core.apply_tiles, *fixed), len(self.tiles), n_jobs)
 
     def columns(
         self,
@@ -296,16 +573,54 @@ class TiledRows:
         """``K(rows, columns)``, one column per row of the result."""
         if out is None:
             out = np.empty((len(columns), self.n), self.tiles.dtype)
-        rows = tiles.Tiles(self.tiles, self.term, self.n)
-        fixed = (row_map, rows, tiles.ColumnRows(columns, column_term), out)
+        rows = core.Tiles(self.tiles, self.term, self.n)
+        fixed = (row_map, rows, core.ColumnRows(columns, column_term), out)
         n_jobs = self.choose_threads(len(columns), n_jobs)
-        run_ranges(partial(tiles.column_tiles, *fixed), len(self.tiles), n_jobs)
+        run_ranges(partial(core.column_tiles, *fixed), len(self.tiles), n_jobs)
         return out
 
 
 def pack_rows(rows: RowMatrix, term: RealArray) -> SparseRows | TiledRows:
     """Return prepared rows in the form that columns are evaluated against."""
-    return (SparseRows if is_sparse(rows) else TiledRows)(rows, term)
+    return TiledRows(rows, term) if isinstance(rows, np.ndarray) else SparseRows(rows, term)
+
+
+class PreparedVectors:
+    """Rows ``vectors``, prepared once, that a function at any other rows is a sum over."""
+
+    def __init__(self, row_map: RowMap, vectors: RowMatrix, n_jobs: int) -> None:
+        self.row_map, self.vectors, self.n_jobs = row_map, vectors, n_jobs
+        self.rows, self.term = row_map.prepare(vectors)
+        self.far = find_far_rows(row_map.kernel, self.term, vectors.shape[1])
+
+    def add_values(self, X: RowMatrix, coef: FloatArray, out: FloatArray) -> None:
+        """Add ``K(X, vectors) @ coef`` to ``out``, or a column for every row of ``coef``."""
+        rows, row_term = self.row_map.prepare(X)
+        columns = _store_like(self.rows, rows)
+        packed, far = pack_rows(rows, row_term), None
+        if len(self.far):
+            places = find_far_rows(self.row_map.kernel, row_term, X.shape[1])
+            if len(places):
+                far = FarColumns(self.row_map.kernel, places, X[places], self.n_jobs)
+        if coef.ndim == 1:
+            apply = partial(packed.apply, self.row_map, n_jobs=self.n_jobs)
+            if far is None:
+                apply(columns, self.term, coef, out)
+            else:
+                far_vectors = _store_like(self.vectors[self.far], X)
+                far.add_product(apply, columns, self.term, coef, out, self.far, far_vectors)
+        else:
+            values = packed.columns(self.row_map, columns, self.term, self.n_jobs)
+            if far is not None:
+                far.set_values(values, self.far, _store_like(self.vectors[self.far], X))
+            out += np.einsum("ji,kj->ik", values, coef)
+
+
+def _store_like(rows: RowMatrix, others: RowMatrix) -> RowMatrix:
+    """Return rows as an array or as a CSR array, as others are."""
+    if isinstance(rows, np.ndarray):
+        return rows if isinstance(others, np.ndarray) else sp.csr_array(rows)
+    return rows.toarray() if isinstance(others, np.ndarray) else rows
 
 
 class RowsGram(GramOperator):
@@ -333,7 +648,10 @@ class RowsGram(GramOperator):
         self.dtype = row_map.dtype
         self.is_inner_product = row_map.kernel.is_inner_product
         self.value_error = row_map.value_error
-        self.value_cost = rows.nnz / max(1, self.n) if is_sparse(rows) else rows.shape[1]
+        if isinstance(rows, np.ndarray):
+            self.value_cost = rows.shape[1]
+        else:
+            self.value_cost = rows.nnz / max(1, self.n)
         self._X = X
         self._packed = pack_rows(rows, term)
         self._float64_map = row_map.refined()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._typing import FloatArray, IntArray, RealArray, VectorLike
+from ..rows import DuplicateRows
 from .base import Columns, GramOperator
-from .equal_rows import DuplicateRows
 
 
 class SumGram(GramOperator):

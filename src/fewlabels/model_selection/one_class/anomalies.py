@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ...baselines.methods import one_class_methods
 from ...kernels.growing import VotingForest
-from ...kernels.width import resolve_gamma
+from ...kernels.parameters import resolve_gamma
 from ...one_class.base import OneClassEstimator
 from ...one_class.svdd import SVDD
 from ...rows.grouped_folds import count_once, group_rows

@@ -26,7 +26,7 @@ from ...class_prior.prior import Prior
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels import KernelLike, kind_of, make_kernel
 from ...kernels.operators import make_gram
-from ...kernels.width import resolve_gamma
+from ...kernels.parameters import resolve_gamma
 from ...metrics import make_pu_scorer
 from ...positive_unlabelled.base import find_prior_for_fit, fit_each_setting
 from ...positive_unlabelled.pusvm import CONSTRAINTS, PUSVM

@@ -15,7 +15,7 @@ from ..._typing import FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
 from ...calibration.cross_fitting import Sample
 from ...class_prior.prior import Prior
 from ...data.labels.positive_unlabelled import split_labels
-from ...kernels.width import resolve_gamma
+from ...kernels.parameters import resolve_gamma
 from ...metrics import make_pu_scorer
 from ...positive_unlabelled.base import PUEstimator, find_prior_for_fit, fit_each_setting
 from ...positive_unlabelled.problem import weight_of_norm

@@ -16,7 +16,7 @@ from ...data.labels.semi_supervised import read_semi_labels
 from ...kernels import Manifold, kind_of, make_kernel
 from ...kernels.base import MappedKernel
 from ...kernels.manifold import distinct_rows, graph_clustering, graph_laplacian, solve_with_root
-from ...kernels.width import choose_gamma_rule, resolve_gamma
+from ...kernels.parameters import choose_gamma_rule, resolve_gamma
 from ...rows.grouped_folds import WholeGroups, count_once, kinds_of_groups, take_groups
 from ...semi_supervised.arguments import uses_label_ratio
 from ...semi_supervised.s3vm import S3VM

@@ -17,7 +17,7 @@ from ...class_prior.frequent_class import estimate_from_frequent_class, is_skewe
 from ...data.labels.semi_supervised import class_indices, read_semi_labels
 from ...data.units import explain_feature_table, is_feature_table
 from ...kernels import Manifold
-from ...kernels.width import resolve_gamma
+from ...kernels.parameters import resolve_gamma
 from ...rows.grouped_folds import (
     count_once,
     kinds_of_groups,

@@ -18,8 +18,9 @@ from ...class_prior import label_shift
 from ...class_prior.label_ratio import compare_label_ratio
 from ...data.labels.semi_supervised import class_indices, read_semi_labels, shares_by_code
 from ...kernels import centered, kind_of, make_kernel
+from ...kernels.operators import make_gram
+from ...kernels.parameters import choose_gamma_rule, resolve_gamma
 from ...kernels.rows import find_shift
-from ...kernels.width import choose_gamma_rule, resolve_gamma
 from ...rows.grouped_folds import (
     count_once,
     kinds_of_groups,
@@ -27,7 +28,6 @@ from ...rows.grouped_folds import (
     take_groups,
 )
 from ...semi_supervised.s3vm import S3VM
-from ...solvers.decomposition import make_training_gram
 from ..positive_unlabelled.search import has_gamma
 from ..splitters import LabeledKFold
 from ..tuning.result import SearchCurve, UnlabeledRows
@@ -299,7 +299,8 @@ class _CandidateModels:
         kind = model.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
         kernel = make_kernel(kind, candidate["gamma"], model.degree, model.coef0, X)
         shift = find_shift(kernel, X)
-        gram = make_training_gram(kernel, centered(X, shift), resolve_n_jobs(model.n_jobs))
+        n_jobs = resolve_n_jobs(model.n_jobs)
+        gram = make_gram(kernel, centered(X, shift), n_jobs=n_jobs, min_support=1.0)
         values = gram.block(np.arange(n))
         search.kernel_values += gram.n_values
         return values

@@ -11,7 +11,7 @@ from ..._typing import RowMatrix
 from ..._util.messages import UserError, listing, quoted, ref
 from ..._util.option import refuse_unknown
 from ...base.task import Task
-from ...kernels.operators import row_keys
+from ...kernels.rows import row_keys
 from ...tables.answers.file import read_answers
 from ...tables.columns.target import Labels, find_greater_value, refuse_misspelt
 from ...tasks import METHODS, TASKS, estimator_class, list_methods_for, list_methods_with, task_of

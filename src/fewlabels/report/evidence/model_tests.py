@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from ..._typing import IntArray, RowMatrix
 from ..._util.deadline import Deadline
-from ...kernels.operators import row_keys
+from ...kernels.rows import row_keys
 from ...model_selection.comparison.folds import choose_rows
 from ...model_selection.permutation import NO_SIGNAL, PermutationTest, permutation_test
 from ...model_selection.positive_unlabelled.random_labels import (

@@ -9,7 +9,7 @@ import numpy as np
 from ..._typing import FloatArray, IntArray, RowMatrix
 from ...kernels.base import LARGEST
 from ...kernels.operators import GramOperator
-from ...kernels.operators.row_map import find_median_row
+from ...kernels.operators.rows import find_median_row
 from ...solvers.engine.partition import Partition
 from ...solvers.engine.rows import Rows
 from ..problem import ProblemSpec

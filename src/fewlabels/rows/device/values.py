@@ -5,10 +5,11 @@ from typing import Protocol, cast
 import numpy as np
 
 from ..._typing import AnyArray, FloatArray, RealArray, RowMatrix
-from ...kernels import MAPPED, Map, list_kinds
+from ...kernels import MAPPED, Map
 from ...kernels.base import Kernel, MappedKernel
 from ...kernels.operators import RowMap
 from ...kernels.operators.rows import find_far_rows
+from ...kernels.parameters import list_kinds
 from ...kernels.rows import compute_far_exponent
 from .backend import ArrayBackend, DeviceArray, plain_rows
 

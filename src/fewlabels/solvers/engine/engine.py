@@ -25,7 +25,7 @@ from enum import Enum
 
 import numpy as np
 
-from ..._core.block import Outcome, solve_block
+from ..._core.functions import Outcome, solve_block
 from ..._typing import FloatArray, IntArray
 from ...problem import Totals
 from ..run import MAX_ROWS_SOLVED_WHOLE, Record, Settings, Status
@@ -136,8 +136,6 @@ class RoundProgress:
 # Pair steps in one compiled call: about a third of a second, so that a time limit, a
 # callback or Ctrl-C never waits long.
 _STEPS_PER_CALL = 50_000
-# Violation relative to the multiplier that an exact finish aims at.
-_EXACT = 1e-13
 # From so many rows on the first working set is larger; up to ``WHOLE`` all are one.
 _MANY_ROWS = 20_000
 # A round that leaves more than this share of the violation was slow; that alone makes no
@@ -328,14 +326,14 @@ class Engine:
         return Stage.DONE
 
     def _measure(self) -> _Convergence:
-        totals, noise = self.rows.totals(), self._precision.noise
-        tol = max(self.settings.tol, self.settings.rtol * totals.level)
+        noise, settings = self._precision.noise, self.settings
+        violation, tol, exact = self.rows.totals().compare_with_tolerance(
+            settings.tol, settings.rtol, noise
+        )
         # The violation and twice the rounding in the gradient together stay below tol.
         trusted = 2.0 * noise <= 0.5 * tol
         goal = tol - 2.0 * noise if trusted else tol
-        return _Convergence(
-            totals.violation, tol, goal, max(_EXACT * totals.level, 4.0 * noise), trusted
-        )
+        return _Convergence(violation, tol, goal, exact, trusted)
 
     def _record_round(self, found: _Convergence, n_working: int, n_moved: int, steps: int) -> None:
         n_values = self.rows.n_values()

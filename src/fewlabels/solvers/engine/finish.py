@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..._core.block import Outcome, add_products, finish_block, solve_block
+from ..._core.functions import Outcome, add_products, finish_block, solve_block
 from ..._typing import FloatArray
 from ...problem import Penalty
 from ..newton import newton_step

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..._util.messages import UserError, ref
 from ...data.units import common_unit
-from ...kernels.width import total_variance
+from ...kernels.parameters import total_variance
 from ..columns.column import are_blank
 from ..columns.schema import IMPUTE, Schema
 from .blanks import BlankColumns

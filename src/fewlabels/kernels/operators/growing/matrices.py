@@ -14,12 +14,11 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ...._core import columns as stored_columns
+from ...._core import functions as core
 from ...._typing import FloatArray, IntArray, RowMatrix
 from ... import Cells, Deformed, FeatureKernel, FormedKernel, Kernel, MappedKernel, SharedLeaves
-from ...rows import is_sparse
+from ...rows import equal_rows, is_sparse
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
-from ..equal_rows import equal_rows
 from ..linear import add_products, combine_rows, multiply_rows
 from .stores import (
     CellStore,
@@ -203,7 +202,7 @@ class GrowingColumns:
         slots = self.cache.find(columns, self._evaluate)
         is_stored = slots >= 0
         if is_stored.all():
-            stored_columns.gather(self.cache.storage, slots, rows, out)
+            core.gather(self.cache.storage, slots, rows, out)
             return out
         out[:, is_stored] = self.cache.storage[np.ix_(slots[is_stored], rows)].T
         out[:, ~is_stored] = self._evaluate_block(rows, columns[~is_stored])
@@ -237,9 +236,7 @@ class GrowingColumns:
             return out
         slots = self.cache.find(indices, self._evaluate)
         is_stored = slots >= 0
-        stored_columns.gather_product(
-            self.cache.storage, slots[is_stored], rows, coef[is_stored], out
-        )
+        core.gather_product(self.cache.storage, slots[is_stored], rows, coef[is_stored], out)
         if not is_stored.all():
             out += self._products(rows, indices[~is_stored], coef[~is_stored])
         return out

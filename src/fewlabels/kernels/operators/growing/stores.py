@@ -11,14 +11,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ...._core import tiles
+from ...._core import functions as core
 from ...._typing import AnyArray, FloatArray, IntArray, RealArray, RowMatrix
 from ... import Cells, Deformed, FormedKernel, MappedKernel, SharedLeaves
 from ...rows import is_sparse, squared_norms
 from ..explicit import evaluate_formed
 from ..linear import multiply_rows
-from ..row_map import RowMap
-from ..rows import FarColumns, SparseRows, TiledRows, find_far_rows, pack_rows
+from ..rows import FarColumns, RowMap, SparseRows, TiledRows, find_far_rows, pack_rows
 
 _Array = TypeVar("_Array", bound=AnyArray)
 
@@ -76,7 +75,7 @@ class GrowingTiles(TiledRows):
     """Dense rows in tiles with room for more."""
 
     def __init__(self, rows: RealArray, term: RealArray) -> None:
-        super().__init__(rows, term, tiles.tile_rows(rows.dtype))
+        super().__init__(rows, term, core.tile_rows(rows.dtype))
         self._tiles, self._terms = self.tiles, self.term
 
     def __reduce__(self) -> tuple[type[GrowingTiles], tuple[RealArray, RealArray]]:
@@ -117,7 +116,7 @@ class GrowingSparse(SparseRows):
         indptr, terms = grow_array(indptr, n + 1), grow_array(terms, n)
         data[first:used], indices[first:used] = rows.data, rows.indices
         indptr[self.n + 1 : n + 1], terms[self.n : n] = first + rows.indptr[1:], term
-        self._buffers = tiles.CsrRows(data, indices, indptr, terms)
+        self._buffers = core.CsrRows(data, indices, indptr, terms)
         view = data[:used], indices[:used], indptr[: n + 1]
         self._view(sp.csr_array(view, shape=(n, rows.shape[1])), terms[:n])
 
