@@ -455,11 +455,14 @@ class KernelEstimator(BaseEstimator):
     _cache_bytes = property(lambda self: 1e6 * min(to_python_number(self.cache_size), 1e300))
 
     def _reporter(self, callback: Callback | None) -> Callback | None:
+        """Return what solvers call after every round, None for nothing."""
+        if callback is None and not self.verbose:
+            return None
         return reporter(type(self).__name__, callback, self.verbose)
 
     def _report_status(self, result: Result, tol: float, gap: float) -> None:
         """Say why training stopped; warn if that was early, or ``gap`` is NaN; pass Ctrl-C on."""
-        self.stop_reason_ = result.status.reason
+        self.stop_reason_ = result.status.name.lower()
         report_status(type(self).__name__, result, tol, gap, self._deadline)
 
     # -- calls that change the model --------------------------------------------------------------

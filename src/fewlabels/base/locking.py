@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 
 from sklearn import get_config
 
-from ..rows.files import MappedFiles, copy_mapped
+from ..rows.files import copy_mapped, mapped_files_among
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -227,8 +227,8 @@ def fitting(method: Callable[Concatenate[Trained, P], T]) -> Callable[Concatenat
         )
         if not is_known:
             model._validate_params()
-        files = MappedFiles(*args, *kwargs.values())
-        if not files:
+        files = mapped_files_among(*args, *kwargs.values())
+        if files is None:
             return alone(model, *args, **kwargs)
         if is_update:  # rows that were added can't be taken back
             copies = tuple(map(copy_mapped, args))

@@ -455,9 +455,9 @@ def estimate_rounding(diagonal: NDArray[np.float64], coef: NDArray[np.float64]) 
     return ROUNDING * float(typical_terms(diagonal, coef).sum())
 
 
-def largest_diagonal(gram: GramOperator) -> float:
-    """Return the largest K(x, x)."""
-    return float(np.abs(gram.diagonal()).max(initial=0.0))
+def largest_term(diagonal: FloatArray) -> float:
+    """Return the largest K(x, x), without its sign."""
+    return float(np.abs(diagonal).max(initial=0.0))
 
 
 def make_function(

@@ -45,7 +45,7 @@ def report_status(name: str, result: Result, tol: float, gap: float, deadline: D
         warn(message, ConvergenceWarning)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    if not result.converged:
+    if result.status is not Status.CONVERGED:
         deadline.cut.clear()
 
 
@@ -64,7 +64,7 @@ def _warnings_about(
             f"{name} has a duality gap of {gap:.3g} after {result.n_iter} iterations, where tol "
             f"allows {tol:.3g}: {status.value}. To get closer, {_ADVICE[status]}."
         )
-    elif not result.converged:
+    elif status is not Status.CONVERGED:
         messages.append(
             f"{name} stopped early ({status.value}) at a KKT violation "
             f"of {result.violation:.3g} after {result.n_iter} iterations; {_ADVICE[status]}."

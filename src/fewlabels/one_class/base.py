@@ -86,7 +86,7 @@ def measure_share_outside(
     """
     dual, formulation = problem.dual, cast(OneClassFormulation, problem.formulation)
     own = result.gradient - dual.ridge * result.a + dual.penalty.slopes[0]
-    is_outside = problem.unit * (own - result.multiplier) < -rounding
+    is_outside = formulation.unit(problem.mass) * (own - result.multiplier) < -rounding
     bound = formulation.min_support(rows.mass)
     if not rows.is_in_memory:  # only support vectors are here, and they are normal
         return float(is_outside.sum() / rows.n_counting), float(bound)
@@ -100,6 +100,7 @@ def problem_on_path(stream: ConvexStream) -> tuple[ProblemInMemory, Result]:
     problem = ProblemInMemory(
         X=stream.rows.rows(stream.on_path),
         numbers=stream.rows.numbers(stream.on_path),
+        kernel=stream.kernel,
         dual=dual,
         formulation=stream.formulation,
         mass=stream.mass,
@@ -573,9 +574,10 @@ class OneClassEstimator(OutlierMixin, KernelEstimator, ABC):
 
     def _is_split_before_training(self, rows: RowSource) -> bool:
         """Return whether calibration holds rows out, as far as that is known before training."""
+        if self.target_fpr is None:
+            return False
         must_split = self._learns_kernel or not rows.is_updatable
-        n = rows.shape[0]
-        return self.target_fpr is not None and is_split(self.calibration, must_split, n)
+        return is_split(self.calibration, must_split, rows.shape[0])
 
     def _is_split_after_training(self, rows: RowSource) -> bool:
         """Return whether rows have to be held out after all, because the model uses so many."""
@@ -618,7 +620,7 @@ class OneClassEstimator(OutlierMixin, KernelEstimator, ABC):
             in_memory = cast(MemorySource, rows)
             stream = ConvexStream(
                 problem.formulation,
-                solution.function.kernel,
+                problem.kernel,
                 RowStore(in_memory.everything, **in_memory.marks),
                 (in_memory.scatter(result.a), result.multiplier),
                 shift=problem.shift,
@@ -626,10 +628,11 @@ class OneClassEstimator(OutlierMixin, KernelEstimator, ABC):
                 history=solution.history,
             )
         self._attach_stream(stream)
-        self._store_solution(solution)
+        known = {}
         if solution.rate is None and not solution.is_point:  # which the fit warns of
-            share = measure_share_outside(rows, problem, result, solution.function.rounding)
-            self._fitted_values.store(SHARE_OUTSIDE, self._version, share)
+            rounding = solution.function.rounding
+            known[SHARE_OUTSIDE] = measure_share_outside(rows, problem, result, rounding)
+        self._store_solution(solution, **known)
         if rows.backend is not None:
             self._backend = rows.backend
         if rows.held_out is not None:

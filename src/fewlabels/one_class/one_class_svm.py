@@ -15,7 +15,7 @@ from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport
 from ..base.solution import (
     OneClassSolution,
     describe_run,
-    largest_diagonal,
+    largest_term,
     make_function,
     score_limits,
 )
@@ -245,9 +245,9 @@ class OneClassSVM(OneClassEstimator):
 
     def _solution(self, problem: ProblemInMemory, result: Result) -> OneClassSolution:
         """From duals that sum to one back to LIBSVM's."""
-        unit, dual, kernel = problem.unit, problem.dual, self._make_kernel()
+        unit, dual, kernel = problem.unit, problem.dual, problem.kernel
         coef, offset = unit * result.a, unit * result.multiplier
-        size = float(np.abs(coef).sum()) * largest_diagonal(dual.gram)
+        size = float(np.abs(coef).sum()) * largest_term(dual.gram.diagonal())
         function, _, support = make_function(
             kernel,
             dual.gram,

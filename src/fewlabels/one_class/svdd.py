@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._typing import SeedLike
+from .._typing import FloatArray, SeedLike
 from .._util.messages import Message, ref
 from .._util.threads import resolve_n_jobs
 from .._util.warn import warn
@@ -16,7 +16,7 @@ from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport, s
 from ..base.solution import (
     OneClassSolution,
     describe_run,
-    largest_diagonal,
+    largest_term,
     make_function,
     score_limits,
 )
@@ -269,11 +269,12 @@ class SVDD(OneClassEstimator):
         return self._solution(*problem_on_path(cast(ConvexStream, self._stream)))
 
     def _train(self, rows: RowSource, callback: Callback | None) -> None:
-        check_solver_options(self.solver, self.solver_options)
+        if self.solver_options:
+            check_solver_options(self.solver, self.solver_options)
         kernel = self._set_kernel(rows)
         assert kernel is not None
         _refuse_low_rank(kernel)
-        formulation = self._formulation(rows.n_counting, rows.mass)
+        formulation = self._formulation(rows)
         problem = rows.build_problem(kernel, formulation, resolve_n_jobs(self.n_jobs))
         tol = self._tolerance(*problem.sample())
         if self.solver in REFERENCE_SOLVERS:
@@ -283,7 +284,7 @@ class SVDD(OneClassEstimator):
             solved, result = problem.solve(self._settings(tol, 0.0, callback))
         solution = self._solution(solved, result)
         self._keep(rows, solved, result, solution)
-        if result.converged and solution.is_point:
+        if solution.is_point and result.converged:
             self._warn_of_point()
         self._report_status(result, tol, solution.duality_gap)
 
@@ -303,7 +304,7 @@ class SVDD(OneClassEstimator):
         spread = float(np.diag(block).mean() - block.mean())
         return max(_SHARE_OF_VARIANCE * self.tol * spread, _ROUNDING * (size + ridge), 1e-300)
 
-    def _formulation(self, n: int, mass: float) -> SquaredSlackBall | LinearSlackBall:
+    def _formulation(self, rows: RowSource) -> SquaredSlackBall | LinearSlackBall:
         if self.slack == "squared":
             if self.nu is not None:
                 raise ValueError(
@@ -314,12 +315,12 @@ class SVDD(OneClassEstimator):
                 )
             return SquaredSlackBall(float(self.C), C_anomaly=self._anomaly_cost())
         formulation = LinearSlackBall(float(self.C), nu=self.nu, C_anomaly=self._anomaly_cost())
-        if not formulation.has_solution(mass):
+        if not formulation.has_solution(rows.mass):
             raise ValueError(
                 Message(
-                    f"{ref('C', self.C)} leaves no solution for {n} rows with "
+                    f"{ref('C', self.C)} leaves no solution for {rows.n_counting} rows with "
                     f"{ref('slack', 'linear')}: C times the sum of weights must be at least 1; "
-                    f"pass C >= {1.0 / mass:.3g}, or nu."
+                    f"pass C >= {1.0 / rows.mass:.3g}, or nu."
                 )
             )
         return formulation
@@ -355,15 +356,15 @@ class SVDD(OneClassEstimator):
     def _solution(self, problem: ProblemInMemory, result: Result) -> OneClassSolution:
         """R^2 = a'Ka - multiplier (a row on the sphere tells)."""
         dual, shift, a = problem.dual, problem.shift, result.a
-        gram, kernel = dual.gram, self._make_kernel()
+        gram, kernel, diagonal = dual.gram, problem.kernel, dual.gram.diagonal()
         smooth = result.gradient - dual.ridge * a  # 2 K a
         center_norm = 0.5 * float(a @ smooth)
         if _MIN_SHARE_OF_NORM * float(a @ (dual.ridge * a)) > center_norm:
             # Rows so close together, or C so small, that the difference has no digits left.
             center_norm = gram.quadratic(np.flatnonzero(a), a[a != 0])
         radius_squared = center_norm - result.multiplier
-        size = float(np.abs(a).sum()) * largest_diagonal(gram)
-        variance = float(a @ gram.diagonal()) - center_norm
+        size = float(np.abs(a).sum()) * largest_term(diagonal)
+        variance = float(a @ diagonal) - center_norm
         is_point = radius_squared < 0.0 and variance > 1e-9 * size
         radius = float(np.sqrt(max(radius_squared, 0.0)))
         boundary = -(radius**2)
@@ -381,7 +382,7 @@ class SVDD(OneClassEstimator):
             self_weight=self_weight,
             shift=shift,
             **score_limits(kernel, size, boundary, a),
-            diagonal=_constant_diagonal(gram) if self.kernel == "precomputed" else None,
+            diagonal=_constant_diagonal(diagonal) if self.kernel == "precomputed" else None,
         )
         intercept = radius**2 - center_norm
         if shift is not None:
@@ -403,9 +404,8 @@ class SVDD(OneClassEstimator):
         )
 
 
-def _constant_diagonal(gram: GramOperator) -> float | None:
+def _constant_diagonal(diagonal: FloatArray) -> float | None:
     """Return K(x, x) where that is the same for all rows, else None."""
-    diagonal = gram.diagonal()
     alike = np.ptp(diagonal) <= 1e-9 * max(1.0, np.abs(diagonal).max())
     return float(diagonal.mean()) if alike else None
 

@@ -385,7 +385,7 @@ class SVDDEnsemble(OneClassEstimator):
     def _report_bags(self, found: BagsSolution, status: Status) -> None:
         """Warn of bags that are missing or did not reach the tolerance; pass Ctrl-C on."""
         n = len(found.function.bags)
-        self.stop_reason_ = status.reason
+        self.stop_reason_ = status.name.lower()
         if status is Status.INTERRUPTED:
             warn(
                 f"fit was interrupted after {n} of {self.n_bags} bags; the estimator uses these.",

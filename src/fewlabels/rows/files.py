@@ -106,6 +106,12 @@ class MappedFiles:
         self.check()
 
 
+def mapped_files_among(*values: object) -> MappedFiles | None:
+    """Return the files of the mapped rows among some values; None without any."""
+    files = MappedFiles(*values)
+    return files if files else None
+
+
 def _stamp_if_any(file: str) -> Stamp | None:
     try:
         return read_stamp(file)

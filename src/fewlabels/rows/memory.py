@@ -86,6 +86,7 @@ class MemorySource(RowSource):
         return ProblemInMemory(
             X=self.X,
             numbers=self.indices,
+            kernel=kernel,
             dual=formulation.problem(gram, numbers, self.mass),
             formulation=formulation,
             mass=self.mass,

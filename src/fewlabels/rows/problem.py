@@ -145,6 +145,8 @@ class ProblemInMemory(ModelProblem):
         The rows, as they were given.
     numbers : ndarray of shape (n,)
         The indices by which users know them.
+    kernel : Kernel
+        The kernel.
     dual : DualProblem
         The problem over these rows.
     formulation : Formulation
@@ -161,6 +163,7 @@ class ProblemInMemory(ModelProblem):
 
     X: RowMatrix
     numbers: IntArray
+    kernel: Kernel
     dual: DualProblem
     formulation: Formulation
     mass: float
@@ -223,6 +226,7 @@ class ShardedProblem(ModelProblem):
         problem = ProblemInMemory(
             X=X,
             numbers=source.numbers(working.ids),
+            kernel=spec.kernel,
             dual=dual,
             formulation=spec.formulation,
             mass=spec.mass,

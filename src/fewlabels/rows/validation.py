@@ -73,7 +73,7 @@ def fit_rows(
     if estimator.kernel == "precomputed":
         _check_symmetric(everything)
     weight, kept = check_weight(sample_weight, everything)
-    mask = read_anomalies(anomalies, everything.shape[0])
+    mask = None if anomalies is None else read_anomalies(anomalies, everything.shape[0])
     rows = MemorySource(everything, weight, kept, estimator.kernel == "precomputed", mask)
     if callable(estimator.kernel):
         _check_function(CallableKernel(estimator.kernel), rows.X)

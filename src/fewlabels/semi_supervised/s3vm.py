@@ -393,7 +393,7 @@ class S3VM(TwoClassEstimator):
             trainer = self._trainer(rows)
             training = trainer.train(problem, callback)
             self._store_training(training)
-            self.stop_reason_ = training.status.reason
+            self.stop_reason_ = training.status.name.lower()
             trainer.report_status(training.solutions, training.gram)
         return self
 
@@ -805,7 +805,7 @@ class S3VM(TwoClassEstimator):
         with self._discard_on_error():
             self._run_update(name, stream, None if name == "fit" else self.max_steps)
         limit = Status.MAX_TIME if self._deadline.is_over() else Status.MAX_ITER
-        self.stop_reason_ = (Status.CONVERGED if stream.done else limit).reason
+        self.stop_reason_ = (Status.CONVERGED if stream.done else limit).name.lower()
         return self
 
     def _read_all_classes(self, classes: ClassesLike | None) -> AnyArray:

@@ -99,11 +99,6 @@ class Status(Enum):
     STOPPED = "a callback stopped the fit"
     INTERRUPTED = "the user interrupted"
 
-    @property
-    def reason(self) -> str:
-        """The name by which users know it, such as "max_time"."""
-        return self.name.lower()
-
 
 class Record:
     """History and limits of a run, perhaps of one that continues from an earlier Result."""
