@@ -484,16 +484,6 @@ class Penalty(PiecewiseLinear):
         """``Extent`` of all variables."""
         return Extent.from_penalty(self)
 
-    def check(self, total: float, kernel_value: float) -> Extent:
-        """Return the extent; refuse a ``total`` out of its reach, and what ``check_costs`` does.
-
-        ``kernel_value`` is the largest one.
-        """
-        extent = self.extent
-        check_costs(self, kernel_value, max(extent.lower_size, extent.upper_size))
-        extent.check(total)
-        return extent
-
     def take(self, indices: Indices) -> Penalty:
         """Return the penalties of the variables ``indices``."""
         both = self.ends, self.slopes
@@ -550,6 +540,16 @@ class Penalty(PiecewiseLinear):
         if n < len(a) and left > 1e-12 * abs(amount):
             filled[n] += math.copysign(left, amount)
         return filled
+
+    def check(self, total: float, kernel_value: float) -> Extent:
+        """Return the extent; refuse a ``total`` out of its reach, and what ``check_costs`` does.
+
+        ``kernel_value`` is the largest one.
+        """
+        extent = self.extent
+        check_costs(self, kernel_value, max(extent.lower_size, extent.upper_size))
+        extent.check(total)
+        return extent
 
     def append(self, other: Penalty) -> Penalty:
         """These variables, and then the variables of another penalty."""

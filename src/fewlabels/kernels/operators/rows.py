@@ -224,7 +224,8 @@ class RowMap:
             with np.errstate(over="ignore"):  # what is infinite is out of reach, see below
                 for part in _row_slices(X):
                     given = X[part].astype(np.float64, copy=False)
-                    rows[part] = self.factor * centered(given, self.center)
+                    given = given if self.center is None else given - self.center
+                    rows[part] = self.factor * given
         else:
             rows = sp.csr_array(centered(canonical(X), self.center), copy=True)
             with np.errstate(over="ignore"):

@@ -166,7 +166,7 @@ class PathFollower:
 
     @property
     def finished(self) -> bool:
-        """Whether the path is at its end and no operation waits."""
+        """Return whether the path is at its end and no operation waits."""
         return self._is_at_end and not self._queued
 
     @property
