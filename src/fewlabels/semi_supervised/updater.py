@@ -196,7 +196,7 @@ class Updater:
         places = path.rows.places
         gram = make_gram(
             path.kernel,
-            path.state.kernel_rows(places),
+            path.kernel_rows(places),
             dtype=np.float64,
             n_jobs=self.stream.n_jobs,
         )
