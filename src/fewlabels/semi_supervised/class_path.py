@@ -448,7 +448,7 @@ class ClassPath:
         return Start(a, signs, virtual, float(result.multiplier))
 
     def current_start(self) -> Start | None:
-        """Return where another path would begin, at all places; None before there is a label."""
+        """Return where another path would begin, at all places; None if nothing is known of it."""
         path, n = self.path, self.rows.n_places
         if path is None:
             return self.start
