@@ -42,9 +42,9 @@ class Solution:
 
 def kept_solution(machine, X):
     """The solution of a machine fitted by the batch solver on ``X``."""
-    start = machine._stream.__getstate__()["start"]
+    start = machine._stream.paths[0].current_start()
     f = machine.decision_function(X)
-    return Solution(machine, start["a"], start["virtual"], start["multiplier"], f)
+    return Solution(machine, start.a, start.virtual, start.multiplier, f)
 
 
 def warm_cccp(before, X, given, tol, max_time):

@@ -38,7 +38,7 @@ class ByHand:
 
     def __init__(self, model, X, y, balance, update):
         self.machine, self.label = SemiSupervised(10.0, 5.0, balance), self.read(y[:N_BEFORE])
-        start = model._stream.paths[0].state.start_from_path()
+        start = model._stream.paths[0].current_start()
         self.path = PathFollower(RBF(0.3), balance=update if balance else None)
         free = self.label == 0
         signs = np.where(free, start.sign, 0).astype(int)
@@ -188,7 +188,7 @@ def test_a_loaded_model_keeps_the_order():
     model = fitted(X, y, True, "paper", path_order="one-by-one")
     file = io.BytesIO(dumps(model))
     loaded = loads(file.getvalue(), trusted=get_untrusted_types(data=file.getvalue()))
-    assert loaded.path_order == loaded._stream.path_order == "one-by-one"
+    assert loaded.path_order == loaded._stream.options.path_order == "one-by-one"
     for one in (model, loaded):
         one.partial_fit(X[N_BEFORE:], y[N_BEFORE:])
     f = model.decision_function(X)

@@ -18,8 +18,8 @@ from ..solvers import Status
 from ..solvers.papers.branch_and_bound import SignSearch, branch_and_bound
 from ..solvers.run import Callback, certify
 from .annealing import anneal, solution_of
+from .class_path import PathSolution
 from .data import S3VMData, S3VMSettings, S3VMSolution
-from .path_state import PathSolution
 from .problem import SemiSupervised
 from .sign_relaxation import SignRelaxation, SignSolution
 

@@ -93,7 +93,7 @@ def search_near_newest(path: ClassPath, trainer: Trainer, n_neighbors: int) -> S
     """
     places = path.rows.places
     gram = make_gram(
-        path.kernel, path.state.kernel_rows(places), dtype=np.float64, n_jobs=trainer.n_jobs
+        path.kernel, path.kernel_rows(places), dtype=np.float64, n_jobs=trainer.n_jobs
     )
     label, weight = path.training_labels
     search = search_near_last(

@@ -1,7 +1,9 @@
 """Starts of an S3VM's path: at a solution, row by row, or at a small C*."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,14 +47,27 @@ class PathRows:
         return self.class_objective.target(self.label, self.weight)
 
 
-@dataclass(frozen=True, eq=False)
-class Start:
+class Start(NamedTuple):
     """A point to begin at, not always a solution: variables, signs, virtual row, multiplier."""
 
     a: FloatArray
-    sign: FloatArray
+    sign: FloatArray  # of unlabelled rows; 0 where none is known
     virtual: float
     multiplier: float
+
+    def at(self, places: IntArray) -> Start:
+        """Return the start at some places; rows that came after it have no part."""
+        a, sign, known = np.zeros(len(places)), np.zeros(len(places)), places < len(self.a)
+        a[known], sign[known] = self.a[places[known]], self.sign[places[known]]
+        return Start(a, sign, self.virtual, self.multiplier)
+
+    def negative(self) -> Start:
+        """Return the start of the negative function."""
+        return Start(-self.a, -self.sign, -self.virtual, -self.multiplier)
+
+    def saved(self) -> dict[str, Any]:
+        """Return plain values, from which ``Start(**saved)`` makes it again."""
+        return {**self._asdict(), "sign": np.where(self.sign < 0, -1, 1).astype(np.int8)}
 
 
 def start_at_solution(rows: PathRows, start: Start) -> tuple[PathFollower, IntArray]:

@@ -916,7 +916,7 @@ class S3VM(TwoClassEstimator):
         arguments.refuse_left_out(self._kept)
         super()._ready_stream()
         stream = self._held_stream
-        stream.path_order = self.path_order
+        stream.options.path_order = self.path_order
         stream.begin_paths()
         return stream
 

@@ -6,9 +6,9 @@ path; several have one for each, against the rest, which sees the same rows with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,22 +19,17 @@ from ..data.labels.semi_supervised import one_vs_rest_labels
 from ..kernels.base import Kernel
 from ..kernels.operators import make_gram
 from ..rows.row_store import BREAKDOWNS, PlainState, RowStore, make_labelled_store
-from .class_path import ClassPath, History, PathOptions
+from .class_path import NONE, ClassPath, History, PathOptions, both_classes
 from .description import SupportRows, build_certificate, build_solution
-from .path_state import NONE, PathState, both_classes
 from .problem import SemiSupervised
-
-
-class _StreamState(NamedTuple):
-    """All that changes, replaced at once."""
-
-    version: int
-    store: RowStore  # labels are +1, -1, or 1, 2, ... of several classes; 0 for none
-    paths: tuple[ClassPath, ...]  # the ClassPath of every function, over views of the same rows
 
 
 class S3VMStream(PlainState):
     """Rows, labels and weights of an S3VM, and the paths of its functions, which follow them.
+
+    Labels are +1 and -1, or 1, 2, ... of several classes; 0 for none. ``paths`` are the
+    ``ClassPath`` of every function. They hold the rows, and are replaced together when rows
+    change, so that an interruption leaves the old rows or the new ones.
 
     ``class_objectives`` has one for each function; all paths share the ``options``; ``names``
     are what messages call the classes, where there are several. ``shift``, of shape (d,) or None,
@@ -58,33 +53,27 @@ class S3VMStream(PlainState):
         self.names = None if names is None else list(names)
         self.options = options
         store = make_labelled_store(X, label, weight)
-        paths = tuple(
-            ClassPath(self.options, PathState.without_path(class_objective, kernel, view, shift))
-            for class_objective, view in zip(
-                class_objectives, _views(store, len(class_objectives)), strict=True
-            )
+        labels = _path_labels(store, len(class_objectives))
+        self.paths = tuple(
+            ClassPath(options, class_objective, kernel, store, label, shift, n_rebuilt=len(store))
+            for class_objective, label in zip(class_objectives, labels, strict=True)
         )
-        self._now = _StreamState(0, store, paths)
+        self._first_version = 0  # to which every path adds its changes
 
     # -- what others read -----------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._now.store)
+        return len(self.store)
 
     @property
     def store(self) -> RowStore:
-        """The rows; not to be changed."""
-        return self._now.store
-
-    @property
-    def paths(self) -> tuple[ClassPath, ...]:
-        """The path of every function."""
-        return self._now.paths
+        """The rows, which all paths share; not to be changed."""
+        return self.paths[0].rows
 
     @property
     def places(self) -> IntArray:
         """Places of the training rows, in their order."""
-        return self._now.store.places
+        return self.store.places
 
     @property
     def kernel(self) -> Kernel:
@@ -94,7 +83,7 @@ class S3VMStream(PlainState):
     @property
     def shift(self) -> FloatArray | None:
         """FloatArray | None: Vector that is subtracted from all rows before kernels see them."""
-        return self.paths[0].state.shift
+        return self.paths[0].shift
 
     @property
     def cache_size(self) -> float:
@@ -104,15 +93,6 @@ class S3VMStream(PlainState):
     @cache_size.setter
     def cache_size(self, cache_size: float) -> None:
         self.options.cache_size = cache_size / len(self.paths)
-
-    @property
-    def path_order(self) -> str:
-        """str: "block", or "one-by-one": how rows of an update change."""
-        return self.options.path_order
-
-    @path_order.setter
-    def path_order(self, path_order: str) -> None:
-        self.options.path_order = path_order
 
     @property
     def n_jobs(self) -> int:
@@ -134,7 +114,7 @@ class S3VMStream(PlainState):
 
     @property
     def version(self) -> int:
-        return self._now.version + sum(path.version for path in self.paths)
+        return self._first_version + sum(path.version for path in self.paths)
 
     # Of all paths together.
 
@@ -208,7 +188,7 @@ class S3VMStream(PlainState):
 
     def kernel_rows(self, places: IntArray) -> RowMatrix:
         """Return rows at some places, as the kernel sees them."""
-        return self.paths[0].state.kernel_rows(places)
+        return self.paths[0].kernel_rows(places)
 
     def training_rows(self) -> TrainingRows:
         """``TrainingRows``."""
@@ -238,7 +218,7 @@ class S3VMStream(PlainState):
         self.check_new(label, weight)
         store = self.store.copy()
         store.append(X, label=label, weight=weight)
-        self._change(store, len(label))
+        self._replace_rows(store, n_changed=len(label))
 
     def remove(self, indices: IntArray) -> None:
         """Remove rows; every class must keep a label once it has one."""
@@ -246,7 +226,7 @@ class S3VMStream(PlainState):
         places = store.places[indices]
         store.drop(places)
         self._check_labels(store["label"][store.alive], "forget these rows")
-        self._change(store, len(places))
+        self._replace_rows(store, n_changed=len(places))
 
     def relabel(self, indices: IntArray, label: AnyArray) -> None:
         """Give rows other labels, 0 for none."""
@@ -257,16 +237,21 @@ class S3VMStream(PlainState):
         self._check_labels(new[kept], "take back or change these labels")
         self.paths[0].class_objective.check_weight(new[kept], store["weight"][kept])
         store["label"] = new
-        self._change(store, int(np.sum(new[places] != before[places])))
+        self._replace_rows(store, n_changed=int(np.sum(new[places] != before[places])))
 
-    def _change(self, store: RowStore, n_changed: int) -> None:
-        """Rows have changed; the paths will follow."""
-        self._replace(store, lambda path, view: path.with_rows(view, n_changed))
-
-    def _replace(self, store: RowStore, over: Callable[[ClassPath, RowStore], ClassPath]) -> None:
-        """Hold other rows from now on; ``over(path, view)`` gives each path over them."""
-        paths = tuple(map(over, self.paths, _views(store, len(self.paths))))
-        self._now = self._now._replace(store=store, paths=paths)
+    def _replace_rows(
+        self,
+        store: RowStore,
+        *,
+        n_changed: int = 0,
+        place: IntArray | None = None,
+        shift: FloatArray | None = None,
+    ) -> None:
+        """Hold other rows from now on, which the paths will follow; see ``with_rows``."""
+        self.paths = tuple(
+            path.with_rows(store, label, n_changed=n_changed, place=place, shift=shift)
+            for path, label in zip(self.paths, _path_labels(store, len(self.paths)), strict=True)
+        )
 
     def _check_labels(self, label: AnyArray, what: str) -> None:
         if not len(label):
@@ -293,9 +278,13 @@ class S3VMStream(PlainState):
 
     def widen(self, n_columns: int) -> None:
         """Give all rows more columns, of zeros: the functions stay the same."""
-        store = self.store.copy()
+        store, shift = self.store.copy(), self.shift
         store.widen(n_columns)
-        self._replace(store, lambda path, view: path.widened(view, n_columns))
+        if shift is not None:
+            shift = np.pad(shift, (0, n_columns - len(shift)))
+        for path in self.paths:
+            path.stop()
+        self._replace_rows(store, shift=shift)
 
     def with_classes(
         self, names: Sequence[object], before: IntArray, class_objective: SemiSupervised
@@ -305,27 +294,30 @@ class S3VMStream(PlainState):
         ``before`` are the places of the classes so far among the names; the functions of new ones
         minimise ``class_objective``.
         """
-        place = np.asarray(before)
-        number, old = np.zeros(self.store.n_places), self.store["label"]
-        if len(place) == 2:
-            number[old < 0], number[old > 0] = place + 1
+        store, first = self.store.copy(), self.paths[0]
+        number, old = np.zeros(store.n_places), store["label"]
+        paths_so_far: tuple[ClassPath, ...]
+        if len(before) == 2:
+            number[old < 0], number[old > 0] = before + 1
+            paths_so_far = first.mirrored(class_objective), first
         else:
-            number[old > 0] = (place + 1)[old[old > 0].astype(np.intp) - 1]
-        store = self.store.with_values(label=number, weight=self.store["weight"])
-        views = _views(store, len(names))
-        known = dict(zip(place.tolist(), self.paths, strict=False))
-        if len(place) == 2:
-            (path,) = self.paths
-            known = {place[0]: path.mirrored(views[place[0]], class_objective), place[1]: path}
-        like = self.paths[0]
+            number[old > 0] = (before + 1)[old[old > 0].astype(np.intp) - 1]
+            paths_so_far = self.paths
+        known = dict(zip(before.tolist(), paths_so_far, strict=True))
+        store["label"] = number
         other = type(self).__new__(type(self))
         other.names, other.options = list(names), self.options
         self.options.cache_size *= len(self.paths) / len(names)
-        paths = tuple(
-            known[k].with_rows(view) if k in known else like.new_path_on(view, class_objective)
-            for k, view in enumerate(views)
+        kernel, shift = first.kernel, first.shift
+        other.paths = tuple(
+            known[k].with_rows(store, label)
+            if k in known
+            else ClassPath(
+                self.options, class_objective, kernel, store, label, shift, n_rebuilt=len(store)
+            )
+            for k, label in enumerate(_path_labels(store, len(names)))
         )
-        other._now = _StreamState(1 + self.version, store, paths)
+        other._first_version = 1 + self.version
         return other
 
     # -- the paths ------------------------------------------------------------------------------
@@ -344,7 +336,7 @@ class S3VMStream(PlainState):
         store = self.store.copy()
         place = store.compact()
         if place is not None:
-            self._replace(store, lambda path, view: path.renumbered(view, place))
+            self._replace_rows(store, place=place)
 
     def mark_rebuilt(self, consolidated: bool = False) -> None:
         """Count changes from now on."""
@@ -363,20 +355,19 @@ class S3VMStream(PlainState):
             "label": rows.label,
             "weight": None if unit else rows.weight,
             "shift": self.shift,
-            "version": self._now.version,
+            "version": self._first_version,
             "parts": [path.saved() for path in self.paths],
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         parts, self.names = state["parts"], state["names"]
-        names = ("balance_update", "cache_size", "n_jobs", "path_order")
-        self.options = PathOptions(*(parts[0]["parameters"][name] for name in names))
+        self.options = PathOptions.restored(parts[0]["parameters"])
         store = make_labelled_store(state["X"], state["label"], state["weight"])
-        views = zip(parts, _views(store, len(parts)), strict=True)
-        paths = tuple(
-            ClassPath.restored(saved, self.options, view, state["shift"]) for saved, view in views
+        self.paths = tuple(
+            ClassPath.restored(saved, self.options, store, label, state["shift"])
+            for saved, label in zip(parts, _path_labels(store, len(parts)), strict=True)
         )
-        self._now = _StreamState(state["version"], store, paths)
+        self._first_version = state["version"]
 
     # -- as values ------------------------------------------------------------------------------
 
@@ -430,10 +421,6 @@ def number_entries(histories: Iterable[History]) -> History:
     return [{**entry, "class": place} for place, one in enumerate(histories) for entry in one]
 
 
-def _views(store: RowStore, n_paths: int) -> list[RowStore]:
-    """Return the rows as each path sees them, with labels +1 and -1."""
-    if n_paths == 1:
-        return [store]
-    _ = store.X  # sparse rows become one array, which all views hold
-    labels = one_vs_rest_labels(store["label"], n_paths)
-    return [store.with_values(label=label, weight=store["weight"]) for label in labels]
+def _path_labels(store: RowStore, n_paths: int) -> list[FloatArray]:
+    """Return the labels at all places as each path sees them: +1, -1, and 0 for none."""
+    return one_vs_rest_labels(store["label"], max(2, n_paths))
