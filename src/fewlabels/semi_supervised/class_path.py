@@ -454,14 +454,23 @@ class ClassPath:
             return self.start
         a, sign = np.zeros(n), np.zeros(n)
         if len(path) == len(self.on_path):
-            a[self.on_path], sign[self.on_path] = path.a, path.signs
+            # A row that was labelled, and has yet to change on the path, has no sign there.
+            side = np.where(path.h < 0.0, -1, 1)
+            a[self.on_path] = path.a
+            sign[self.on_path] = np.where(path.signs == 0, side, path.signs)
         numbers = np.append(a, [path.virtual, path.multiplier])
         numbers[~np.isfinite(numbers)] = 0.0
         return Start(numbers[:-2], sign, float(numbers[-2]), float(numbers[-1]))
 
     def last_signs(self) -> FloatArray | None:
-        """Return signs of the training rows where the path was given up; None without a start."""
-        return None if self.start is None else self.start.at(self.rows.places).sign
+        """Return signs of the training rows where the path was given up; None without a start.
+
+        0 for rows that have a label, or came after it.
+        """
+        if self.start is None:
+            return None
+        label, _ = self.training_labels
+        return np.where(label == 0, self.start.at(self.rows.places).sign, 0.0)
 
     def stop(self) -> None:
         """Give up the path. The next one starts from its position."""
