@@ -386,7 +386,7 @@ class PathFollower:
         numbers = np.zeros(0, np.int64) if indices is None else self._numbers(indices)
         if rows is not None:
             state = self._state
-            if np.any(rows.symmetric != (state.S[st.SIGN, numbers] != 0)):
+            if np.any(rows.symmetric != state.are_symmetric(numbers)):
                 raise ValueError(
                     "move cannot turn a symmetric hinge into a convex penalty, or back; "
                     "use change."
@@ -635,7 +635,7 @@ class PathFollower:
         if self._virtual_row.is_last_of_mean(rows):
             return (self._remove_virtual_row,), (self._move_to_zero, rows, total, target)
         self._placement.unplace(rows)
-        self._virtual_row.change_mean(rows[state.S[st.SIGN, rows] != 0], -1)
+        self._virtual_row.change_mean(rows[state.are_symmetric(rows)], -1)
         state.close_intervals(rows)
         self._start_clock(total, target)
         self._placement.place(rows)
@@ -655,7 +655,7 @@ class PathFollower:
     ) -> tuple[Operation, ...]:
         """Give rows other penalties at once."""
         virtual = self._virtual_row
-        before, after = self._state.S[st.SIGN, rows] != 0, penalties.symmetric
+        before, after = self._state.are_symmetric(rows), penalties.symmetric
         leaving, joining = rows[before & ~after], rows[~before & after]
         if not len(joining) and virtual.is_last_of_mean(leaving):
             again = self._change_penalties, rows, penalties, total, target

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core import path as st
-from ..._typing import FloatArray, IntArray, RowMatrix
+from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from ...kernels import Kernel
 from ...kernels.operators.growing.matrices import BorderedGrowing, GrowingGram, make_growing
 from ...kernels.operators.growing.stores import grow_array
@@ -105,6 +105,10 @@ class RowStates:
             self.lines.release(i, st.ABSENT)
         self.F[st.A, rows] = 0.0
         self.present = self.without(rows)
+
+    def are_symmetric(self, rows: IntArray) -> BoolArray:
+        """Return which rows have the symmetric hinge: those that a balancing constraint holds."""
+        return self.S[st.SIGN, rows] != 0
 
     def without(self, rows: IntArray) -> IntArray:
         """Return the present rows but ``rows``."""

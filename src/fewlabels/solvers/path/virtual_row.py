@@ -82,7 +82,7 @@ class VirtualRow:
 
     def is_last_of_mean(self, rows: IntArray) -> bool:
         """Return whether the mean would be of no rows without these, with row 0 in the problem."""
-        leaving = np.count_nonzero(self.state.S[st.SIGN, rows])
+        leaving = np.count_nonzero(self.state.are_symmetric(rows))
         return self.is_active and 0 < leaving == self.n_mean
 
     def change_mean(self, rows: IntArray, sign: int) -> None:
