@@ -46,6 +46,7 @@ OTHERS = {
     "pyproject.toml": [f"tests/meta/test_{name}.py" for name in ("bounds", "extras", "versions")],
     "Makefile": [f"tests/meta/test_{name}.py" for name in ("quick", "documentation", "versions")],
     "benchmarks/": ["tests/meta/test_results.py"],
+    "benchmarks/data/": ["tests/benchmarks/test_data.py"],
 }
 
 
