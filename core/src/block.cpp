@@ -1,5 +1,5 @@
 // Steps within a block of problem (P): pairs of variables, and Newton steps at the end.
-// See _core/block.py for what they solve.
+// See _core/functions.py for what they solve.
 #include "factor.hpp"
 #include "fewlabels.h"
 #include "members.hpp"

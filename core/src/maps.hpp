@@ -1,4 +1,4 @@
-// The maps of kernels: a kernel value is a map of z = <row, column> + terms, see kernels/operators/row_map.py.
+// The maps of kernels: a kernel value is a map of z = <row, column> + terms, see kernels/operators/rows.py.
 #pragma once
 
 #include "fewlabels.h"

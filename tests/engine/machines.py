@@ -123,7 +123,7 @@ def make_case(machine, X, kernel, rng, *, dtype=None, n_jobs=1, unit=1.0, storag
             K = np.block([[K, edge[:, None]], [edge[None, :], np.array([[mean @ edge]])]])
             gram = BorderedGram.mean_of(gram, rows)
             r = float(rng.choice([0.0, 0.3, -0.1]))
-            penalty = penalty.append(Penalty.linear(-np.inf, np.inf, -r, 1))
+            penalty = Penalty.joined((penalty, Penalty.linear(-np.inf, np.inf, -r, 1)))
         problem = DualProblem(gram, penalty, 0.0)
     Q = problem.scale * K + np.diag(problem.ridge)
     return Case(problem, Q, problem.penalty.arrays())

@@ -551,10 +551,6 @@ class Penalty(PiecewiseLinear):
         extent.check(total)
         return extent
 
-    def append(self, other: Penalty) -> Penalty:
-        """These variables, and then the variables of another penalty."""
-        return Penalty.joined((self, other))
-
     @cached_property
     def pieces(self) -> core.Pieces:
         """The arrays as compiled code takes them."""

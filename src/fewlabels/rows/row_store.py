@@ -197,12 +197,6 @@ class RowStore:
         other._X, other._more, other._values = self._X, self._more, dict(self._values)
         return other
 
-    def with_values(self, **values: npt.ArrayLike) -> RowStore:
-        """Return the same rows with other numbers next to them."""
-        other = self.copy()
-        other._values = {name: np.asarray(value) for name, value in values.items()}
-        return other
-
     def state(self) -> dict[str, RowMatrix]:
         """The rows that are there and their numbers, as a dict of arrays with a key ``X``."""
         kept = self.places

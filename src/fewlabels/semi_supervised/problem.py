@@ -153,7 +153,7 @@ def with_target(penalty: Penalty, target: float | None) -> Penalty:
     """Return penalties, with one for a balancing constraint's virtual row if there is a target."""
     if target is None:
         return penalty
-    return penalty.append(Penalty.linear(-np.inf, np.inf, -target, 1))
+    return Penalty.joined((penalty, Penalty.linear(-np.inf, np.inf, -target, 1)))
 
 
 def s3vm_step(
