@@ -520,7 +520,7 @@ class ClassPath:
         """Return the path over changed rows or labels, which it has yet to follow.
 
         It replaces this one. ``place`` are the new places of rows that have moved, -1 for removed
-        ones; ``shift`` is that of rows with more columns.
+        ones; ``shift`` is taken from rows with more columns.
         """
         changes: dict[str, Any] = {"rows": rows, "label": label}
         if shift is not None:

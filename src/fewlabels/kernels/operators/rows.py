@@ -101,7 +101,8 @@ class RowMap:
     """A map from raw rows to prepared rows, for one ``kernel``, centre and precision.
 
     The rows ``X``, of which ``n_rows`` are distinct (None for all), decide the centre and, for
-    ``dtype=None``, the precision (``choose_precision``). ``has_far`` says whether rows may be so
+    ``dtype=None``, the precision, for which a solution uses at least the share ``min_support`` of
+    them (``choose_precision``). ``has_far`` says whether rows may be so
     far from the centre that their distances have to come from differences (``find_far_rows``).
     """
 
