@@ -24,7 +24,7 @@ import numpy as np
 from .._core import functions as core
 from .._core.functions import GatheredRows, Outcome, StepLimits, add_products
 from .._typing import FloatArray, IntArray, VectorLike
-from ..kernels.operators import GramOperator
+from ..kernels.operators import GramOperator, PrecomputedGram
 from ..kernels.operators.rows import MAX_LAZY_SHARE
 from ..kernels.rows import DuplicateRows
 from ..problem import DualProblem, Penalty
@@ -60,21 +60,42 @@ _MIN_LAZY_ROWS = 300
 _MAX_USED_SHARE = 0.3
 # Rows of Q that are evaluated together, at most.
 _MAX_ROWS_AT_A_TIME = 32
+# Multiply-adds per kernel value from which all values are formed once, if a start uses many rows.
+_WORTH_FORMING = 48
+# Rows of such a matrix at most: pair steps go through all of them.
+_MAX_ROWS_FORMED = 4096
 # Rounding in float64 kernel values, which a block always has.
 _ROUNDING = 4.5e-16
 
 
 def is_whole(problem: DualProblem, settings: Settings) -> bool:
     """Return whether a problem is solved here: few rows, and no limit that may cut a run short."""
+    most = MAX_ROWS_SOLVED_LAZILY if supports_lazy_rows(problem.gram) else MAX_ROWS_SOLVED_WHOLE
     return (
-        2
-        <= problem.n
-        <= (MAX_ROWS_SOLVED_LAZILY if supports_lazy_rows(problem.gram) else MAX_ROWS_SOLVED_WHOLE)
-        and 8 * problem.n**2 <= _BLOCK_SHARE * settings.cache_size
+        2 <= problem.n
+        and (problem.n <= most or problem.gram.matrix is not None)
+        and _fits_whole(problem, settings)
         and (settings.block_size is None or settings.block_size >= problem.n)
         and settings.max_iter < 0
         and settings.max_time > _MIN_SECONDS
     )
+
+
+def _fits_whole(problem: DualProblem, settings: Settings) -> bool:
+    """Return whether there is room for a matrix of all rows."""
+    return 8 * problem.n**2 <= _BLOCK_SHARE * settings.cache_size
+
+
+def _form_matrix_if_cheaper(problem: DualProblem, a: FloatArray, settings: Settings) -> int:
+    """Form all kernel values once, where these are dear and a start ``a`` uses many; their number.
+
+    Blocks, one after the other, would evaluate them several times.
+    """
+    gram, uses_many = problem.gram, np.count_nonzero(a) > MAX_LAZY_SHARE * problem.n
+    before = gram.n_values
+    if uses_many and gram.value_cost >= _WORTH_FORMING and _fits_whole(problem, settings):
+        gram.materialise()
+    return gram.n_values - before
 
 
 def supports_lazy_rows(gram: GramOperator) -> bool:
@@ -91,7 +112,8 @@ def solve_whole(
 
     None in its place where so many rows are used at once that this is for the engine.
     """
-    if problem.n > MAX_ROWS_SOLVED_WHOLE and np.count_nonzero(a) > MAX_LAZY_SHARE * problem.n:
+    uses_many = np.count_nonzero(a) > MAX_LAZY_SHARE * problem.n
+    if problem.n > MAX_ROWS_SOLVED_WHOLE and uses_many and problem.gram.matrix is None:
         return None, False
     run = SmallProblemRun(problem, a, settings, record)
     try:
@@ -99,6 +121,8 @@ def solve_whole(
     except KeyboardInterrupt:
         run.status, final = Status.INTERRUPTED, True
         run.refresh()
+    if not final:
+        run.lazy_rows.hand_over()
     return run.result(final), final
 
 
@@ -184,6 +208,20 @@ class LazyRows:
             if ended == core.MISSING and not self.evaluate_rows(wanted[wanted >= 0]):
                 return steps, budget, Outcome.SINGULAR
         return steps, budget, Outcome(ended)
+
+    def hand_over(self) -> None:
+        """Leave all kernel values to the operator where these are dear, and most are here."""
+        gram, Q = self.problem.gram, self.Q
+        is_cheap = gram.value_cost < _WORTH_FORMING
+        if is_cheap or gram.matrix is not None or 2 * len(self.row_ids) < len(Q):
+            return
+        if not self.whole:
+            missing = np.ones(len(Q), bool)
+            missing[self.row_ids] = False
+            self._evaluate(np.flatnonzero(missing))
+            Q = Q[self.row_position]
+        gram.matrix = Q if self.problem.scale == 1.0 else Q / self.problem.scale
+        np.fill_diagonal(gram.matrix, gram.diagonal())  # without the ridge
 
     def product(self, a: FloatArray) -> FloatArray:
         """Return Q a, where no other variables than those that are here are used."""
@@ -420,10 +458,11 @@ def solve_decomposition(
     else:
         a = None if start is None else _check_start(start, problem)
         gradient, record = None, Record(settings)
+    if problem.n <= _MAX_ROWS_FORMED:
+        begin = problem.feasible_start() if a is None else a
+        record.values_before += _form_matrix_if_cheaper(problem, begin, settings)
     if is_whole(problem, settings):
-        found, final = solve_whole(
-            problem, problem.feasible_start() if a is None else a, settings, record
-        )
+        found, final = solve_whole(problem, begin, settings, record)
         if found is not None:
             if final:
                 return found
@@ -466,11 +505,14 @@ def make_memory_rows(
     The number of ``parts`` makes no difference but for rounding.
     """
     edges = sorted({problem.n * k // parts for k in range(parts + 1)})
+    gram = problem.gram
+    if gram.matrix is not None:
+        gram = PrecomputedGram(gram.matrix, gram.n_jobs)
     partitions = []
     for first, last in pairwise(edges):
         part = slice(first, last)
         partition = Partition(
-            problem.gram.part(first, last),
+            gram.part(first, last),
             problem.penalty if len(edges) == 2 else problem.penalty.take(part),
             problem.ridge[part],
             problem.scale,
