@@ -44,7 +44,7 @@ from .leave_one_out import score_unlabeled_left_out, shift_of_positives_left_out
 from .problem import DoubleHinge, DoubleHingeOverAll, weight_of_norm
 from .rows import PURows, PURowsBase, ShardedPURows, SupportRows
 from .stream import PUStream
-from .task import POSITIVE_UNLABELLED
+from .task import LOSSES, POSITIVE_UNLABELLED
 
 CONSTRAINTS: dict[str, Any] = {
     **COMMON,
@@ -52,7 +52,7 @@ CONSTRAINTS: dict[str, Any] = {
     "prior": [StrOptions({"estimate"}), Real],
     # Twice lambda is a number, too.
     "lam": [StrOptions({"auto"}), Interval(Real, 0.0, 1e300, closed="right")],
-    "loss": [StrOptions({"double-hinge", "ramp"})],
+    "loss": [StrOptions(set(LOSSES))],
     "threshold": [StrOptions({"leave-one-out", "prior", "risk"})],
     "sampling": base.SAMPLING,
     "bias": [Interval(Real, 1.0, None, closed="left")],
@@ -458,10 +458,10 @@ class PUSVM(TwoClassEstimator):
 
     def _check_updatable(self) -> bool:
         """True where the solution can follow its rows; else an error that says why not."""
-        if self.loss == "ramp":
+        if not LOSSES[self.loss]:
             raise ValueError(
                 Message(
-                    f"{ref('loss', 'ramp')} has many local minima and can't be updated; fit "
+                    f"{ref('loss', self.loss)} has many local minima and can't be updated; fit "
                     f"again, or use {ref('loss', 'double-hinge')}."
                 )
             )
@@ -518,12 +518,13 @@ class PUSVM(TwoClassEstimator):
 
     def _check_settings(self) -> None:
         check_prior(self.prior)
-        if self.loss == "ramp" and self.solver == "usmo":
+        is_convex = LOSSES[self.loss]
+        if not is_convex and self.solver == "usmo":
             raise ValueError(
-                "solver='usmo' is for loss='double-hinge'; with loss='ramp' pass "
+                f"solver='usmo' is for loss='double-hinge'; with loss={self.loss!r} pass "
                 "solver='decomposition' or 'qp'."
             )
-        if self.bias > 1.0 and (self.loss == "ramp" or self.solver == "usmo"):
+        if self.bias > 1.0 and (not is_convex or self.solver == "usmo"):
             raise ValueError(
                 f"bias={self.bias:g} is for loss='double-hinge' and solver='decomposition' or "
                 "'qp'; pass these, or bias=1."

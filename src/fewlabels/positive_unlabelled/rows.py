@@ -23,6 +23,7 @@ from ..solvers.engine.rows import Rows as EngineRows
 from .data import PUData, PUSettings, PUSolution
 from .problem import DoubleHinge, DoubleHingeOverAll, weight_of_norm
 from .scores import quantile_cut
+from .task import LOSSES
 from .training import solution_over_all, solve_bounded, solve_double_hinge, solve_ramp
 
 # Rows of either kind that the prior is estimated from, or checked with.
@@ -98,7 +99,7 @@ class PURows(PURowsBase):
         And the formulation that updates follow, None where they can't. ``before``: lambda and
         PUSolution of a model over the same rows, to start from.
         """
-        if settings.loss == "ramp":
+        if not LOSSES[settings.loss]:
             return solve_ramp(self.data, settings), self, None
         if settings.bias > 1.0:
             found, data, bounded = solve_bounded(self.data, settings, settings.follows)

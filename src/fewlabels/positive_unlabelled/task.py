@@ -5,6 +5,9 @@ from typing import ClassVar
 
 from ..base.task import Method, Task
 
+#: Losses of ``PUSVM``, and whether its problem is convex with them.
+LOSSES = {"double-hinge": True, "ramp": False}
+
 
 def _baseline(title: str) -> Method:
     return Method("PUBaseline", title, is_baseline=True)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.messages import Message, ref
 from .._util.threads import run_each
-from ..kernels import RBF, center_of, centered
+from ..kernels import center_of, centered
 from ..kernels.base import Kernel, MappedKernel
 from ..kernels.operators import GramOperator, LinearSourceGram
 from ..kernels.operators.rows import find_median_row
@@ -340,11 +340,11 @@ def check_width(kernel: MappedKernel, X: RowMatrix) -> None:
     center = center_of(X) if sp.issparse(X) else find_median_row(rows)
     norms = squared_norms(centered(rows, center))
     if not _digits_left(kernel, float(np.median(norms)), X):
-        assert isinstance(kernel, RBF)  # the only kernel of distances
+        gamma = ref("gamma", getattr(kernel, "gamma", None))
         raise ValueError(
             Message(
-                f"{ref('gamma', kernel.gamma)} is so large that kernel values of these rows are "
-                "rounding errors; pass a smaller gamma."
+                f"{gamma} is so large that kernel values of these rows are rounding errors; "
+                "pass a smaller gamma."
             )
         )
 

@@ -45,7 +45,7 @@ from .branching import PROVEN, describe_early_stops
 from .calibrator import Calibrator
 from .class_path import PathOptions
 from .consolidation import cheap_strategies, improve_paths, read_strategies, renew_graph
-from .data import S3VMProblem
+from .data import S3VMProblem, S3VMSettings
 from .description import add_offset
 from .following import follow_rows, search_near_newest
 from .problem import SemiSupervised
@@ -104,7 +104,7 @@ class S3VM(TwoClassEstimator):
         :class:`fewlabels.kernels.Trees`). The trees are grown on the labelled rows in ``fit``,
         and updates keep them.
     gamma : {"distance", "scale", "auto"} or float, default="distance"
-        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "distance" is, for "rbf",
+        Coefficient of the kernels that have one, >= 0. "distance" is, for similarities as "rbf",
         ``min(1.4, 100 / d_eff) / D``, with D the mean squared distance between rows and
         ``d_eff = 2 D**2 / var(squared distance)`` their effective number of dimensions (from
         500 rows, at most ``2 n_features``). In thousands of dimensions this is nearly linear.
@@ -704,10 +704,12 @@ class S3VM(TwoClassEstimator):
             self._record,
             1e6 * self.cache_size,
             resolve_n_jobs(self.n_jobs),
-            annealing=self.annealing,
-            branching=self.solver == "branch-and-bound",
-            max_nodes=self.max_nodes,
-            source=rows,
+            S3VMSettings(
+                annealing=self.annealing,
+                branching=self.solver == "branch-and-bound",
+                max_nodes=self.max_nodes,
+            ),
+            rows,
         )
 
     def _store_training(self, training: S3VMTraining) -> None:

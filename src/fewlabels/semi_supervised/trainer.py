@@ -62,9 +62,7 @@ class Trainer:
     record: TrainingRecord
     cache_size: float = 200e6
     n_jobs: int = 1
-    annealing: bool = True
-    branching: bool = False
-    max_nodes: int | str = "auto"
+    options: S3VMSettings = field(default_factory=S3VMSettings)
     source: RowSource | None = None
     _shared: dict[int, tuple[Kernel, GramOperator]] = field(
         default_factory=dict, init=False, repr=False
@@ -130,13 +128,7 @@ class Trainer:
         if isinstance(self.source, ShardedSource):
             callback_with_usage = self.source.with_usage(engine.callback)
             engine = replace(engine, coarse=False, callback=callback_with_usage)
-        return S3VMSettings(
-            engine=engine,
-            annealing=self.annealing,
-            branching=self.branching,
-            max_nodes=self.max_nodes,
-            callback=callback,
-        )
+        return replace(self.options, engine=engine, callback=callback)
 
     def gram(self, kernel: Kernel, X: RowMatrix) -> GramOperator:
         """Return K over rows, all at once where that is cheaper: training solves many problems."""

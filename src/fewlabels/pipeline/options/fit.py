@@ -23,6 +23,7 @@ from ..._util.option import (
     options_of_schema,
     parameter,
 )
+from ...positive_unlabelled.task import LOSSES
 from ...tables.reading.options import ClusterOptions, ColumnOptions, ReadingOptions
 from ...tasks import METHODS, baselines
 
@@ -316,7 +317,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
         words=dict.fromkeys(("auto",)),
     )
     loss: str | None = parameter(
-        "pusvm: loss function.", unset="double-hinge", choices=("double-hinge", "ramp")
+        "pusvm: loss function.", unset="double-hinge", choices=tuple(LOSSES)
     )
     sampling: str | None = parameter(
         "pusvm and pu-ensemble: whether unlabelled rows are a sample of their own. A fit with "
