@@ -32,6 +32,12 @@ def equation_12(K, C, rho=RHO):
     return np.eye(len(K)) / (2 * C) + 2 * K + 2 * rho, np.diag(K) + 2 * rho
 
 
+def test_lemma_1(rng):
+    a, b = rng.normal(size=(2, 1000, 5))
+    clipped = np.linalg.norm(np.maximum(a, 0) - np.maximum(b, 0), axis=1)
+    assert (clipped <= np.linalg.norm(a - b, axis=1)).all()
+
+
 # -- errata ------------------------------------------------------------------------------------
 
 
