@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reference import kernel_matrix
-from reference.il_s3vm import NO_LENGTH, IncrementalS3VM, NotCovered
+from reference.il_s3vm import NO_LENGTH, IncrementalS3VM, NotCovered, clouds
 
 from fewlabels.kernels import RBF, Linear
 from fewlabels.problem import RowPenalties
@@ -18,13 +18,7 @@ KERNELS = {"linear": (Linear(), ("linear",)), "gaussian": (RBF(0.1), ("rbf", 0.1
 
 
 def problem(seed, rounded=False):
-    """Two clouds with eight labels, and rows to be added, about half of them labelled."""
-    rng = np.random.default_rng(seed)
-    truth = np.where(np.arange(N_BEFORE + N_ADDED) % 2 == 0, 1, -1)
-    X = rng.normal(size=(len(truth), 4)) + 0.6 * truth[:, None]
-    label = np.where(np.arange(len(truth)) < 8, truth, 0)
-    label[N_BEFORE:] = np.where(rng.random(N_ADDED) < 0.5, truth[N_BEFORE:], 0)
-    return np.round(0.7 * X) if rounded else X, label
+    return clouds(seed, N_BEFORE, N_ADDED, rounded)
 
 
 def penalties(label, cost=C):

@@ -9,6 +9,16 @@ NO_LENGTH = 1e-10
 _TIE = 1e-9
 
 
+def clouds(seed, n, n_added, rounded=False):
+    """Rows in two clouds, eight labels first; about half of the last ``n_added`` have one too."""
+    rng = np.random.default_rng(seed)
+    truth = np.where(np.arange(n + n_added) % 2 == 0, 1, -1)
+    X = rng.normal(size=(n + n_added, 4)) + 0.6 * truth[:, None]
+    label = np.where(np.arange(n + n_added) < 8, truth, 0)
+    label[n:] = np.where(rng.random(n_added) < 0.5, truth[n:], 0)
+    return np.round(0.7 * X) if rounded else X, label
+
+
 class NotCovered(Exception):
     """A state for which the paper gives no direction, or from which the path doesn't end."""
 
