@@ -6,7 +6,9 @@ from reference import kernel_matrix
 from reference.s3vm_streams import clouds
 
 from fewlabels.kernels import RBF
+from fewlabels.kernels.operators import BorderedGram, make_gram
 from fewlabels.problem import RowPenalties
+from fewlabels.semi_supervised.problem import s3vm_step
 from fewlabels.solvers.path import PathFollower
 
 GAMMA, C, C_STAR = 0.3, 10.0, 5.0
@@ -81,6 +83,18 @@ def test_the_direction_of_g_0_is_that_of_11(seed):
     y_0 = label[label != 0].mean()
     before = path.h[label == 0].mean() - y_0
     assert (f[0] - y_0 - before) / t == pytest.approx(by_11, rel=1e-4)
+
+
+def test_the_virtual_sample_has_no_bounds_to_move_to():
+    # d_A = C~_A - alpha_A needs bounds, and (12) has none for i = 0. Any speed leads to g_0 = 0.
+    X, label = problem(0)
+    gram = BorderedGram.mean_of(make_gram(RBF(GAMMA), X), np.flatnonzero(label == 0))
+    sign = np.where(label == 0, 1, label)
+    penalty = s3vm_step(gram, label, sign, C, C_STAR, target=0.0).penalty
+    assert penalty.lower[-1] == -np.inf
+    assert penalty.upper[-1] == np.inf
+    assert np.isfinite(penalty.lower[:-1]).all()
+    assert np.isfinite(penalty.upper[:-1]).all()
 
 
 # -- what the paper leaves open ----------------------------------------------------------------
