@@ -172,7 +172,7 @@ class IncrementalS3VM:
                 found.append(((end - self.alpha[i]) / beta[i], "M", i))
             elif place != "M" and rises[place if place != "A" else y] * rate > 1e-12:
                 found.append((-g / rate, place, i))  # (15), (16), (21), (22)
-            if self.doubled[i] and self.side[self.row[i]] * rate < 0:  # (17), (18)
+            if self.doubled[i] and self.side[self.row[i]] * rate < -1e-12:  # (17), (18)
                 found.append((-f / rate, "flip", i))
         length, event, which = min(found)
         return max(length, 0.0), event, which
