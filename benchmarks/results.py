@@ -25,7 +25,6 @@ RESULTS = Path(__file__).resolve().parent / "results.json"
 DOCUMENTS = (
     "README.md",
     "docs/benchmarks.md",
-    "docs/confirmed-anomalies.md",
     "docs/gpu.md",
     "docs/monitoring.md",
     "docs/monitoring-results.md",

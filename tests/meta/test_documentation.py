@@ -273,6 +273,8 @@ def test_names_that_documents_mention_exist(repository):
             continue
         text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.S | re.M)
         for quoted in re.findall(r"`([^`]+)`", text):
+            if "::" in quoted:  # a test, see test_papers.py
+                continue
             for name in re.findall(
                 r"\b(?:[A-Z][a-z]+[A-Z]\w+|[a-z]+(?:_[a-z]+)*_[a-z]{2,})\b", quoted
             ):
