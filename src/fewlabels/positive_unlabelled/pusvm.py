@@ -138,7 +138,8 @@ class PUSVM(TwoClassEstimator):
         Print a line per round.
     solver : {"auto", "decomposition", "usmo", "qp"}, default="auto"
         "auto" is "decomposition", which is exact and needs no n x n matrix. "usmo" is the
-        paper's Algorithm 1 (double hinge only); with ``max_iter=0`` its initialisation alone.
+        paper's Algorithm 1 (double hinge only); with ``max_iter=0`` its initialisation alone. It
+        can be quicker where nearly every row is a support vector and a rough solution will do.
         "qp" is Clarabel (``pip install fewlabels[qp]``), with an n x n matrix.
 
     Attributes
