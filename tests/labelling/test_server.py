@@ -1,5 +1,6 @@
 """The page and its calls, over a socket as a browser uses them."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -230,7 +231,8 @@ def test_bad_requests_are_refused(client, session):
         client.json("api/class", {"name": name}, status=400)
     client.json("api/class", {}, status=400)
     assert client.json("api/state")["classes"] == ["ham", "spam"]
-    assert client.call("api/answer", answer(1), content_length="9" * 5000)[0] in (400, 413)
+    with contextlib.suppress(ConnectionResetError):  # it may close before the body was sent
+        assert client.call("api/answer", answer(1), content_length="9" * 5000)[0] in (400, 413)
     assert client.call("api/undo", {"id": 1, "annotator": "me"})[0] == 400
     assert client.call("api/finish", b"[]")[0] == 400
     assert "between 0 and 1" in client.json("api/overview?rate=2", status=400)["error"]

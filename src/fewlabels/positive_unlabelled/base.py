@@ -16,10 +16,8 @@ from ..data.labels.marks import read_propensity
 from ..data.labels.positive_unlabelled import are_ambiguous, read_labels
 from ..kernels import MIXTURE, SharedLeaves, centered, kind_of, learns_labels
 from ..kernels.rows import find_shift
-from ..rows.device import backend_of
 from ..rows.memory import MemorySource
 from ..rows.row_order import value_order
-from ..rows.source import ShardedSource
 from ..rows.validation import fit_rows
 from .data import PUData, PUFit
 from .propensity_weights import PropensityWeights, propensity_weights
@@ -157,36 +155,6 @@ def read_labelled_rows(
         held=held,
         propensity=given,
     )
-
-
-def read_sharded_rows(
-    model: PUEstimator, source: ShardedSource, y: VectorLike, propensity: VectorLike | None
-) -> ShardedPURows:
-    """Return the ``ShardedPURows`` of a source, and set the attributes that follow from it."""
-    given = ["propensity"] * (propensity is not None) + ["bias"] * (model.bias > 1.0)
-    if given:
-        raise ValueError(
-            f"{' and '.join(given)} needs rows in memory as a NumPy array, a sparse matrix or "
-            "a data frame; pass a sample of the rows in one of these forms, or leave it out."
-        )
-    kernel = model._set_kernel(source)
-    assert kernel is not None
-    model.classes_, model.propensity_weights_ = _mark_positive(model, source, y), None
-    jobs = resolve_n_jobs(model.n_jobs)
-    return ShardedPURows.from_source(source, kernel, model.lam, jobs)
-
-
-def _mark_positive(model: PUEstimator, source: ShardedSource, y: VectorLike) -> AnyArray:
-    """Mark the positive rows of a source, and return the classes."""
-    backend = backend_of(y)
-    positive, classes = read_labels(y if backend is None else backend.numpy(y), model.pos_label)
-    if len(positive) != source.n:
-        raise ValueError(
-            "Found input variables with inconsistent numbers of samples: "
-            f"[{source.n}, {len(positive)}]"
-        )
-    source.add_marks(positive=positive)
-    return classes
 
 
 def find_prior_of(model: PUEstimator, rows: PURows | ShardedPURows) -> Prior:

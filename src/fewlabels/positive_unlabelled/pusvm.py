@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._typing import AnyArray, ClassesLike, FloatArray, MatrixLike, SeedLike, VectorLike
 from .._util.available import available_if
 from .._util.messages import Message, ref
+from .._util.threads import resolve_n_jobs
 from ..base.kernel_estimator import COMMON, KernelEstimator, OutOfCoreSupport, solution_attr
 from ..base.locking import consistent, fitting
 from ..base.solution import (
@@ -28,9 +29,10 @@ from ..calibration.curve import Curve
 from ..calibration.fit_curves import curve_with_prior, curve_with_priors
 from ..class_prior.prior import Prior, check_prior
 from ..data.labels.arrays import check_classes
-from ..data.labels.positive_unlabelled import read_more_labels
+from ..data.labels.positive_unlabelled import read_labels, read_more_labels
 from ..kernels import KernelLike, SharedLeaves, Trees
 from ..kernels.rows import row_products
+from ..rows.device import backend_of
 from ..rows.memory import MemorySource
 from ..rows.row_store import RowStore
 from ..rows.source import ShardedSource
@@ -285,7 +287,7 @@ class PUSVM(TwoClassEstimator):
         with self._source(X, sample_weight, y=y) as source:
             rows: PURows | ShardedPURows
             if isinstance(source, ShardedSource):
-                rows = base.read_sharded_rows(self, source, y, propensity)
+                rows = self._read_sharded(source, y, propensity)
             else:
                 rows = base.read_labelled_rows(self, cast(MemorySource, source), y, propensity)
             self._fit_rows(rows, base.find_prior_of(self, rows), callback=callback)
@@ -516,6 +518,34 @@ class PUSVM(TwoClassEstimator):
         late = state["_cache"]
         solution = replace(late.latest("solution"), held_out=None)
         return {**state, "_cache": late.with_value("solution", solution)}
+
+    def _read_sharded(
+        self, source: ShardedSource, y: VectorLike, propensity: VectorLike | None
+    ) -> ShardedPURows:
+        """Return the ``ShardedPURows`` of a source, and set the attributes that follow from it."""
+        given = ["propensity"] * (propensity is not None) + ["bias"] * (self.bias > 1.0)
+        if given:
+            raise ValueError(
+                f"{' and '.join(given)} needs rows in memory as a NumPy array, a sparse matrix or "
+                "a data frame; pass a sample of the rows in one of these forms, or leave it out."
+            )
+        kernel = self._set_kernel(source)
+        assert kernel is not None
+        self.classes_, self.propensity_weights_ = self._mark_positive(source, y), None
+        return ShardedPURows.from_source(source, kernel, self.lam, resolve_n_jobs(self.n_jobs))
+
+    def _mark_positive(self, source: ShardedSource, y: VectorLike) -> AnyArray:
+        """Mark the positive rows of a source, and return the classes."""
+        backend = backend_of(y)
+        y = y if backend is None else backend.numpy(y)
+        positive, classes = read_labels(y, self.pos_label)
+        if len(positive) != source.n:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"[{source.n}, {len(positive)}]"
+            )
+        source.add_marks(positive=positive)
+        return classes
 
     def _check_settings(self) -> None:
         check_prior(self.prior)
