@@ -177,14 +177,14 @@ def parts(args):
             counts = []
             for i, true in enumerate(y[:10], len(label)):
                 path = copy.deepcopy(base)
-                engine, row = path.engine, penalties(true if kind == "labelled" else 0)
+                row = penalties(true if kind == "labelled" else 0)
                 target = float(np.append(known, true).mean()) if kind == "labelled" else None
                 counts.append([
                     steps_of(path, part)
                     for part in (
-                        (engine.remove_virtual_row,),
-                        (engine.append, X[i : i + 1], row, None, target),
-                        (engine.insert_virtual_row,),
+                        (path._remove_virtual_row,),
+                        (path._add_rows, X[i : i + 1], row, None, target),
+                        (path._virtual_row.insert,),
                     )
                 ])  # fmt: skip
             k = list(KERNELS).index(kernel) + 3 * (kind == "unlabelled")
@@ -201,7 +201,7 @@ def parts(args):
 def steps_of(path, part):
     """Steps that one part of an update takes."""
     before = path.n_steps
-    path.engine.queue([part])
+    path._queued.append(part)
     path.run()
     return path.n_steps - before
 

@@ -107,16 +107,16 @@ def test_most_steps_of_a_gaussian_kernel_belong_to_the_constraint(seed, is_label
     X, label = problem(seed, n=200)
     # A mean that the rows don't have by themselves, as labels of real sets are.
     path, new = path_of(X, label, "paper", target=0.5), X[-1:] + 0.05
-    engine, counts = path.engine, []
+    counts = []
     if is_labelled:
         rows = RowPenalties.labelled([int(path.signs[-1])], C=C)
     else:
         rows = RowPenalties.unlabelled(C_STAR, 1)
     for part in (
-        (engine.remove_virtual_row,), (engine.append, new, rows), (engine.insert_virtual_row,),
+        (path._remove_virtual_row,), (path._add_rows, new, rows), (path._virtual_row.insert,),
     ):  # fmt: skip
         before = path.n_steps
-        engine.queue([part])
+        path._queued.append(part)
         assert path.run()
         counts.append(path.n_steps - before)
     assert path.violation() < 1e-8
