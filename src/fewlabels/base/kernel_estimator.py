@@ -98,8 +98,8 @@ class OutOfCoreSupport(NamedTuple):
 class VersionedCache:
     """Values by name, each computed at most once for every version of what it follows from.
 
-    Whoever owns it holds its own lock while a value is computed. Reading one that is known needs
-    no lock.
+    The owner holds its own lock while a value is computed. Reading one that is known needs no
+    lock.
     """
 
     def __init__(self, values: Mapping[str, tuple[int, Any]] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What is computed from rows, dense and sparse alike: one form, sums, centres, equal rows.
+"""Computations on rows, dense and sparse alike: one form, sums, centres, equal rows.
 
 Distances, and the linear kernel's models, don't change when all rows move, and products of small
 numbers cancel less. Dense rows are moved by their mean. Sparse rows keep their zeros: they only

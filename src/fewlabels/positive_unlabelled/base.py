@@ -1,4 +1,4 @@
-"""What estimators of positive and unlabelled rows share: they read rows and find the prior."""
+"""Shared by estimators of positive and unlabelled rows: they read rows and find the prior."""
 
 from __future__ import annotations
 

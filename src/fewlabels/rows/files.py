@@ -38,7 +38,7 @@ def read_stamp(file: str | int) -> Stamp:
 def find_mapped_files(*values: object) -> Iterator[str]:
     """Yield files of the arrays, or sparse matrices, that are mapped from one to be read.
 
-    Whoever maps a file to write to it knows what is written.
+    Who maps a file to write to it knows what is written.
     """
     for value in values:
         for part in _arrays_of(value):
