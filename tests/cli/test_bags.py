@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from fewlabels import SVDD, SVDDEnsemble
 from fewlabels._util.messages import UserError
-from fewlabels.pipeline.training.choice import count_different_rows
+from fewlabels.pipeline.training.settings import count_different_rows
 from fewlabels.tables.models.files import load_model, read_metadata
 
 

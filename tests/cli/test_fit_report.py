@@ -53,12 +53,13 @@ def no_page(monkeypatch):
     """Pages are not made: their path gets a note of what would be in them."""
     parts = {}
 
-    def write(training, path, observer, **given):
-        parts.update(training.parts_of_report(), **given)
+    def write(outcome, path, schedule, observer, model, command):
+        parts.update(outcome.report_parts(schedule.deadline("report")))
+        parts.update(model_path=model, command=command)
         path.write_text("<!doctype html>\n<!-- fewlabels report -->\n")
-        training.metadata["training"]["notes"].append("told while reporting")
+        outcome.facts["notes"].append("told while reporting")
 
-    monkeypatch.setattr("fewlabels.pipeline.training.train.write_training_report", write)
+    monkeypatch.setattr("fewlabels.pipeline.training.fit.write_outcome_report", write)
     return parts
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
 from fewlabels.pipeline.options.fit import FitOptions
-from fewlabels.pipeline.tasks import Choice
 from fewlabels.pipeline.training import fitting
-from fewlabels.pipeline.training.choice import plan_search
+from fewlabels.pipeline.training.plan import _plan_search
 from fewlabels.tables.models.files import load_model
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -113,10 +112,11 @@ def test_what_is_given_is_not_searched_for(run, few, tmp_path):
 
 @pytest.mark.parametrize("name", ["gamma", "C", "kernel", "nu", "lam", "C_star"])
 def test_any_setting_that_would_be_chosen_ends_the_choice(name):
-    choice, value = Choice("s3vm", ""), "rbf" if name == "kernel" else 0.5
+    value = "rbf" if name == "kernel" else 0.5
     given, none = (FitOptions(time_budget=60, tol=0.1, **{name: one}) for one in (value, None))
-    assert plan_search(choice, given).seconds == 0
-    assert plan_search(choice, none).seconds == 60.0
+    source, *_ = _plan_search("s3vm", given)
+    assert source.startswith("set with ") and source.endswith(", otherwise defaults")
+    assert _plan_search("s3vm", none) == ("", True, {})
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_ctrl_c_in_the_search_keeps_the_best_so_far(run, few, tmp_path, monkeypa
     assert "Ctrl-C ended the search; using the best settings so far" in result.err
     training = load_model(tmp_path / "m")[2]["training"]
     assert training["tuning"]["stopped"] == "Ctrl-C"
-    assert "comparing" not in training.get("budget", {})  # what follows is as short as it can be
+    assert "comparison" not in training["budget"]["spent"]  # what follows is as short as it can be
 
 
 def test_ctrl_c_in_the_fit_after_the_search(run, few, model, monkeypatch):
@@ -197,11 +197,11 @@ def test_seed(run, pile, tmp_path):
 def test_the_command_can_be_given_again(run, normal, tmp_path, monkeypatch):
     said = {}
 
-    def train(*arguments, **options):
+    def fit_file(*arguments, **options):
         said.update(options, arguments=arguments, observer=None)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fewlabels.pipeline.training.train.train_file", train)
+    monkeypatch.setattr("fewlabels.pipeline.training.fit.fit_file", fit_file)
     arguments = [str(normal), "-o", str(tmp_path / "my model"), "--keep", "size", "--keep", "age",
                  "--no-scale", "--method", "one-class", "-q", "--time-budget", "3",
                  "--no-report"]  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewlabels.pipeline.training import budget
+from fewlabels.pipeline.training import schedule
 from fewlabels.report.page import words
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -38,7 +38,7 @@ def told(request, tmp_path, monkeypatch, run):
     """What a fit prints, its JSON, and the words of its page."""
     monkeypatch.chdir(tmp_path)
     # All rows are held out, on slow machines too.
-    monkeypatch.setattr(budget, "_SECONDS_AFTER_FIT", 60.0)
+    monkeypatch.setattr(schedule, "_SECONDS_AFTER_FIT", 60.0)
     table(request.param).to_csv("t.csv", index=False)
     target = [] if request.param == "one" else ["--target", "state"]
     fitted = run("fit", "t.csv", *target, "-o", "m", "--report", "r.html", "--no-baselines")

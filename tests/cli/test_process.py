@@ -159,7 +159,7 @@ def test_ctrl_c_twice(tmp_path):
 
 
 def test_ctrl_c_before_the_model_is_there(run, tmp_path, monkeypatch):
-    from fewlabels.pipeline.training import preparing, train
+    from fewlabels.pipeline.training import comparison, fit
 
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
@@ -167,10 +167,10 @@ def test_ctrl_c_before_the_model_is_there(run, tmp_path, monkeypatch):
     (tmp_path / "d.csv").write_text("a,b\n" + "1,2\n3,5\n4,1\n" * 20)
     arguments = ["fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--time-budget", 0]
     with monkeypatch.context() as patch:
-        patch.setattr(preparing, "read_training", interrupted)
+        patch.setattr(fit, "read_training", interrupted)
         told = run(*arguments)
         assert told.code == 130 and "no model was written" in told.err
-    monkeypatch.setattr(train, "_compare", interrupted)
+    monkeypatch.setattr(comparison, "_compare", interrupted)
     told = run(*arguments[:-1], 5, "--baselines", "--method", "svdd")
     assert told.code == 130 and f"{tmp_path / 'm'} is written" in told.err
 

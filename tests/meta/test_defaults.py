@@ -162,7 +162,7 @@ def test_every_text_names_the_machines_that_labels_lead_to(repository):
     from fewlabels.cli.fit import fit
     from fewlabels.cli.predict import predict
     from fewlabels.pipeline.options.fit import FitOptions
-    from fewlabels.pipeline.training.choice import choose_method
+    from fewlabels.pipeline.training.method import choose_method
     from fewlabels.tables.columns.target import count_labels
 
     def machine_of(values, **options):

@@ -6,11 +6,11 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from outcomes import fit_outcome
 
 from fewlabels import PUSVM, SVDDEnsemble, fit_table
 from fewlabels.one_class.task import ONE_CLASS
 from fewlabels.pipeline.training import cost
-from fewlabels.pipeline.training.budget import Budget, describe_cut
 from fewlabels.pipeline.training.cost import (
     CostModel,
     choose_sample,
@@ -18,6 +18,7 @@ from fewlabels.pipeline.training.cost import (
     count_encodable_rows,
     estimate_cost,
 )
+from fewlabels.pipeline.training.schedule import STEPS, Schedule
 from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
 from fewlabels.semi_supervised.task import SEMI_SUPERVISED
 
@@ -27,56 +28,77 @@ def since(seconds):
 
 
 def test_shares_of_a_budget():
-    at_first = Budget(60.0, reported=True)
-    assert 20.0 < at_first.to_choose() < at_first.to_fit() < 60.0
-    alone = Budget(60.0, baselines=False, reported=True)
-    assert alone.to_choose() > at_first.to_choose() and alone.to_compare() == 0.0
+    at_first = Schedule(60.0, has_report=True)
+    assert 20.0 < at_first.seconds_for("settings") < at_first.seconds_for("training") < 60.0
+    alone = Schedule(60.0, baselines=False, has_report=True)
+    assert alone.seconds_for("settings") > at_first.seconds_for("settings")
+    assert alone.seconds_to_compare() == 0.0
     # What was used before comes off, and something is left for the report.
-    late = Budget(60.0, reported=True, started=since(45.0))
-    assert late.to_choose() < 4.0 and 5.0 < late.to_compare() < 6.1
-    assert 14.0 < late.to_report().left() <= 15.0
+    late = Schedule(60.0, has_report=True, started=since(45.0))
+    assert late.seconds_for("settings") < 4.0 and 5.0 < late.seconds_to_compare() < 6.1
+    assert 14.0 < late.deadline("report").left() <= 15.0
 
 
 def test_labels_are_tested_before_methods_are_compared():
-    budget = Budget(20.0, reported=True, started=since(7.0))
-    assert 4.9 < budget.test_labels().left() <= 5.0
-    assert Budget(20.0, reported=True, started=since(16.0)).test_labels().left() <= 1.0
-    assert 1.9 < Budget(0.0).test_labels().left() <= 2.0
+    def seconds(budget, used):
+        schedule = Schedule(budget, has_report=True, started=since(used))
+        return schedule.deadline("test of the labels").left()
+
+    assert 4.9 < seconds(20.0, used=7.0) <= 5.0
+    assert seconds(20.0, used=16.0) <= 1.0
+    assert 1.9 < seconds(0.0, used=0.0) <= 2.0
     # A few draws are often enough, so a busy machine doesn't take all of its time.
-    assert 0.3 < Budget(5.0, reported=True, started=since(9.0)).test_labels().left() < 0.5
+    assert 0.3 < seconds(5.0, used=9.0) < 0.5
+
+
+@pytest.mark.parametrize("step", list(STEPS))
+@pytest.mark.parametrize("used", [0.0, 10.0, 19.9, 25.0])
+def test_no_step_takes_more_than_is_left_or_granted(step, used):
+    schedule = Schedule(20.0, has_report=True, started=since(used))
+    assert 0.0 <= schedule.seconds_for(step) <= max(20.0 - used, 2.5)
+    schedule.expire()  # Ctrl-C
+    assert schedule.seconds_for(step) <= 0.5
+
+
+def test_the_parts_of_a_fit_add_up():
+    schedule = Schedule(20.0, started=since(3.0))
+    schedule.record("reading")
+    schedule.record("encoding")
+    assert list(schedule.spent) == ["reading", "encoding"]
+    assert 3.0 <= sum(schedule.spent.values()) <= schedule.used
 
 
 def test_what_is_missing_without_a_budget_is_not_blamed_on_it():
-    assert describe_cut("no rates", 20.0).startswith("the time budget was too short: no rates")
-    assert "too short" not in describe_cut("no rates", 0.0)
+    cut = Schedule(20.0).describe_cut("no rates")
+    assert cut.startswith("the time budget was too short: no rates")
+    assert "too short" not in Schedule(0.0).describe_cut("no rates")
 
 
 def test_a_budget_that_is_spent():
-    spent = Budget(60.0, reported=True, started=since(80.0))
-    assert spent.seconds_left == 0.0 and spent.to_compare() == 0.0
+    spent = Schedule(60.0, has_report=True, started=since(80.0))
+    assert spent.seconds_left == 0.0 and spent.seconds_to_compare() == 0.0
     # The rest takes no more than a fifth of the budget and three seconds.
-    rest = spent.for_fits() + spent.test().left() + spent.to_report().left()
+    rest = sum(spent.seconds_for(step) for step in ("trial fits", "test against chance", "report"))
     assert 0.0 < rest < 15.0
-    assert Budget(60.0, baselines=True, started=since(80.0)).to_compare() == 10.0
+    assert Schedule(60.0, baselines=True, started=since(80.0)).seconds_to_compare() == 10.0
 
 
 def test_no_budget_ends_what_can_be_cut_short():
-    nothing = Budget(0.0, reported=True)
-    assert nothing.to_compare() == 0.0
-    for end in (nothing.calibration(0.0), nothing.test(), nothing.to_report()):
+    nothing = Schedule(0.0, has_report=True)
+    assert nothing.seconds_to_compare() == 0.0
+    ends = (nothing.deadline(step) for step in ("test against chance", "report"))
+    for end in (nothing.calibration_deadline(0.0), *ends):
         assert 0.0 < end.left() <= 2.0
     # Probabilities of a long fit may take a part of its time.
-    assert 19.0 < nothing.calibration(100.0).left() <= 20.0
-    assert Budget(0.0, baselines=True).to_compare() == 10.0
+    assert 19.0 < nothing.calibration_deadline(100.0).left() <= 20.0
+    assert Schedule(0.0, baselines=True).seconds_to_compare() == 10.0
 
 
 def test_the_clock_of_the_command_counts(tmp_path):
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 3)), columns=list("abc"))
-    from fewlabels.pipeline.training.train import train
-
-    training = train(table, time_budget=5.0, reported=True, started=since(100.0))
-    assert training.comparison is None
-    assert any("not compared" in note for note in training.metadata["training"]["notes"])
+    training = fit_outcome(table, time_budget=5.0, has_report=True, started=since(100.0))
+    assert training.evidence.comparison is None
+    assert any("not compared" in note for note in training.facts["notes"])
 
 
 def test_rows_by_the_pace_of_fits():

@@ -9,7 +9,7 @@ import pytest
 from fewlabels import fit_table
 from fewlabels.pipeline.options.fit import FitOptions
 from fewlabels.pipeline.options.flags import as_flags
-from fewlabels.pipeline.training.choice import choose_method
+from fewlabels.pipeline.training.method import choose_method
 from fewlabels.tables.columns.target import Labels
 
 pytestmark = pytest.mark.usefixtures("few_trees")

@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from outcomes import fit_outcome
 from sklearn.metrics import roc_auc_score
 
 from fewlabels import SVDD, OneClassSVM, SVDDEnsemble, fit_table
 from fewlabels.kernels.parameters import resolve_gamma
 from fewlabels.model_selection.one_class.anomalies import MIN_ANOMALIES, try_anomalies
-from fewlabels.pipeline.training.train import train, train_file
+from fewlabels.pipeline.training.fit import fit_file
 from fewlabels.tables.models.files import load_model, read_metadata
 
 
@@ -30,7 +31,7 @@ def test_anomalies_that_help_are_used_and_said_to_be(rng, tmp_path):
     path = tmp_path / "rows.csv"
     frame.to_csv(path, index=False)
     report = tmp_path / "page.html"
-    facts = train_file(
+    facts = fit_file(
         path,
         tmp_path / "m.fewlabels",
         target="state",
@@ -59,26 +60,26 @@ def test_anomalies_that_help_are_used_and_said_to_be(rng, tmp_path):
 def test_anomalies_that_do_not_help_are_left_out(rng):
     normal, _ = clouds(rng)
     same = table(normal, rng.normal(size=(60, 4)))  # no anomalies at all
-    training = train(same, target="state", normal="ok", time_budget=200.0)
-    known = training.metadata["training"]["anomalies"]
+    training = fit_outcome(same, target="state", normal="ok", time_budget=200.0)
+    known = training.facts["anomalies"]
     assert not known["used"] and known["low"] < 0 < known["high"]
-    assert any("left out" in note for note in training.metadata["training"]["notes"])
-    assert training.prepared.choice.method == "svdd-ensemble"
+    assert any("left out" in note for note in training.facts["notes"])
+    assert training.plan.method == "svdd-ensemble"
 
 
 def test_few_anomalies_and_given_settings(rng):
     normal, odd = clouds(rng)
 
     def facts(frame, **options):
-        training = train(frame, target="state", normal="ok", **options)
-        return training, training.metadata["training"]
+        training = fit_outcome(frame, target="state", normal="ok", **options)
+        return training, training.facts
 
     _, few = facts(table(normal, odd[: MIN_ANOMALIES - 1]), time_budget=5.0)
     assert not few["anomalies"]["used"] and any("are needed" in note for note in few["notes"])
     training, found = facts(table(normal, odd), time_budget=200.0, gamma=0.25, C=2.0)
-    assert found["anomalies"]["used"] and training.fitted.estimator.gamma == 0.25
+    assert found["anomalies"]["used"] and training.model.estimator.gamma == 0.25
     training, found = facts(table(normal, odd), time_budget=200.0, method="one-class", nu=0.1)
-    assert isinstance(training.fitted.estimator, OneClassSVM)
+    assert isinstance(training.model.estimator, OneClassSVM)
     assert "anomalies" in found
     for options in (dict(method="svdd-ensemble", time_budget=5.0), dict(time_budget=0.0)):
         _, found = facts(table(normal, odd), **options)

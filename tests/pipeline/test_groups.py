@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from outcomes import fit_outcome
 from typer.testing import CliRunner
 
 from fewlabels import fit_table
-from fewlabels._util.deadline import Deadline
+from fewlabels._util.deadline import ENDLESS, Deadline
 from fewlabels._util.messages import UserError
 from fewlabels.cli import app
-from fewlabels.pipeline.training.train import train
 from fewlabels.report import collect
 from fewlabels.report.evidence.held_out import cross_fit_classes, cross_fit_positive, hide_labels
 
@@ -31,14 +31,14 @@ def noise(rng, n=24, times=3, spread=0.0, n_others=60, names=("no", "yes")):
 
 
 def accuracy_of(found):
-    contents = collect(**found.parts_of_report())
+    contents = collect(**found.report_parts(ENDLESS))
     (rate,) = [rate for rate in contents.findings.rates if rate.name == "Accuracy"]
     return rate
 
 
 def learned(table, **options):
-    found = train(table, "t", **{**FAST, **options})
-    return found, found.metadata["training"]
+    found = fit_outcome(table, "t", **{**FAST, **options})
+    return found, found.facts
 
 
 @pytest.mark.parametrize("times", [3, np.repeat([1, 2], 12)], ids=["triples", "some twice"])
@@ -55,7 +55,7 @@ def test_visits_are_held_out_by_their_identifier(rng):
     table["patient_id"] = [f"P{k:03d}" for k in row]
     found, training = learned(table)
     assert training["signal"]["labels"] == 16
-    assert "patient_id" not in [column.name for column in found.prepared.schema.columns]
+    assert "patient_id" not in [column.name for column in found.rows.schema.columns]
     assert any("'patient_id' has 16 values" in note for note in training["notes"])
 
 
@@ -63,7 +63,7 @@ def test_an_identifier_of_unlike_rows_groups_nothing(rng):
     table, _ = noise(rng, n=72, times=1)
     table["shop_id"] = [f"S{k:02d}" for k in rng.integers(0, 30, len(table))]
     found, training = learned(table)
-    assert training["signal"]["labels"] == 72 and found.prepared.groups is None
+    assert training["signal"]["labels"] == 72 and found.rows.groups is None
 
 
 def test_visits_without_an_identifier_are_warned_of(rng):
@@ -78,9 +78,9 @@ def test_a_column_of_groups(rng):
     table["who"] = row.astype(float)
     found, training = learned(table, groups="who")
     assert training["signal"]["labels"] == 24
-    assert "who" not in [column.name for column in found.prepared.schema.columns]
-    y, groups = found.prepared.found.y, found.prepared.groups
-    model, X = found.fitted.estimator, found.prepared.X
+    assert "who" not in [column.name for column in found.rows.schema.columns]
+    y, groups = found.rows.found.y, found.rows.groups
+    model, X = found.model.estimator, found.rows.X
     held = cross_fit_classes(model, X, y, np.zeros(0, int), Deadline(), 0.0, groups)
     assert len(held.rows) == len(np.unique(row[held.rows])) == 24
 
@@ -106,9 +106,9 @@ def test_the_command_line_takes_groups(rng, tmp_path):
 @pytest.mark.parametrize("options", [{"groups": "t"}, {"groups": "a", "keep": "a"}])
 def test_impossible_groups_are_refused(rng, options):
     with pytest.raises(UserError, match="groups"):
-        train(noise(rng)[0], "t", **options)
+        fit_outcome(noise(rng)[0], "t", **options)
     with pytest.raises(UserError, match="no column 'x'"):
-        train(noise(rng)[0], "t", groups="x")
+        fit_outcome(noise(rng)[0], "t", groups="x")
 
 
 def test_cells_of_categories_are_independent(rng):
@@ -117,7 +117,7 @@ def test_cells_of_categories_are_independent(rng):
     table["t"] = np.where(cells.sum(axis=1) < 7, "low", "high")
     table.loc[200:, "t"] = ""
     found, training = learned(table)
-    assert found.prepared.groups is None
+    assert found.rows.groups is None
     assert training["signal"]["labels"] == 200 and training["signal"]["outcome"] == "signal"
     assert accuracy_of(found).value > 0.9
 
@@ -129,8 +129,8 @@ def test_copies_among_positive_and_unlabelled_rows(rng):
     found, training = learned(table, method="pusvm", prior=0.3)
     assert training["signal"]["labels"] == 20
     assert training["signal"]["outcome"] != "signal"
-    y, groups = found.prepared.found.y, found.prepared.groups
-    model, X = found.fitted.estimator, found.prepared.X
+    y, groups = found.rows.found.y, found.rows.groups
+    model, X = found.model.estimator, found.rows.X
     assert len(cross_fit_positive(model, X, y, Deadline(), groups=groups).rows) == 80
     assert hide_labels(model, X, y, Deadline(), groups=groups).n == 20
     assert any(TOGETHER in note for note in training["notes"])
@@ -148,6 +148,6 @@ def test_one_class_uses_one_of_each_copy(rng):
 
 def test_probabilities_of_copies_are_calibrated_by_others(rng):
     found, _ = learned(noise(rng, n=16, times=5, spread=0.01)[0])
-    model, y = found.fitted.estimator, found.prepared.found.y
+    model, y = found.model.estimator, found.rows.found.y
     decisions = model.left_out_decisions_[y >= 0, 0]
     assert np.mean((decisions > 0) == (y[y >= 0] == 1)) < 0.8

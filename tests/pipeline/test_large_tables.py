@@ -18,7 +18,7 @@ from fewlabels.pipeline.scoring import score
 from fewlabels.pipeline.summary import details
 from fewlabels.pipeline.table import fit_table
 from fewlabels.pipeline.training import cost, large
-from fewlabels.pipeline.training.train import train_file
+from fewlabels.pipeline.training.fit import fit_file
 from fewlabels.pipeline.updating import update
 from fewlabels.tables import limits
 from fewlabels.tables.formats.matrices import numpy_files, svmlight
@@ -42,8 +42,8 @@ def test_the_machine_has_learnt_from_all_rows(form, frame, tmp_path, monkeypatch
     write(path, **dict(orient="records", lines=True) if form == "jsonl" else dict(index=False))
     options = dict(drop=["fraud"], method="svdd", time_budget=0, target_fpr="none", gamma=0.2)
     options["random_state"] = 0
-    told = train_file(path, tmp_path / "large", memory="10K", **options)["training"]
-    whole = train_file(path, tmp_path / "whole", memory="1G", **options)["training"]
+    told = fit_file(path, tmp_path / "large", memory="10K", **options)["training"]
+    whole = fit_file(path, tmp_path / "whole", memory="1G", **options)["training"]
     assert told["rows"] == told["rows_read"] == 3000
     assert told["notes"][0].startswith("the table does not fit in memory (memory='10K'): settings")
     assert "500 random rows" in told["notes"][0]
@@ -60,7 +60,7 @@ def test_columns_that_become_sparse(frame, rng, tmp_path):
     frame["town"] = rng.choice(list("abcdefghijklmnop"), len(frame))
     frame.to_csv(tmp_path / "table.csv", index=False)
     options = dict(drop=["fraud", "a", "b"], method="svdd", time_budget=0, cache_size=0.01)
-    told = train_file(tmp_path / "table.csv", tmp_path / "model", memory="10K", **options)
+    told = fit_file(tmp_path / "table.csv", tmp_path / "model", memory="10K", **options)
     assert told["training"]["rows"] == 1200 == len(score(tmp_path / "model", frame))
 
 
@@ -68,7 +68,7 @@ def test_columns_that_become_sparse(frame, rng, tmp_path):
 def test_labels_of_all_rows(cache_size, frame, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
     frame.to_csv(tmp_path / "table.csv", index=False)
-    told = train_file(
+    told = fit_file(
         tmp_path / "table.csv", tmp_path / "model", target="fraud", method="pusvm",
         time_budget=0, memory="10K", prior=0.1, cache_size=cache_size,
     )["training"]  # fmt: skip
@@ -82,7 +82,7 @@ def test_a_machine_of_samples_learns_from_the_sample(frame, tmp_path, monkeypatc
     monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
     frame.to_csv(tmp_path / "table.csv", index=False)
     options = dict(drop=["fraud"], time_budget=0, memory="10K")
-    told = train_file(tmp_path / "table.csv", tmp_path / "model", **options)["training"]
+    told = fit_file(tmp_path / "table.csv", tmp_path / "model", **options)["training"]
     assert told["rows"] == 500 and told["rows_read"] == 3000
     assert "svdd-ensemble was trained on 500 random rows of 3000" in told["notes"][0].replace(
         ",", ""
@@ -92,7 +92,7 @@ def test_a_machine_of_samples_learns_from_the_sample(frame, tmp_path, monkeypatc
 def test_what_is_no_size_is_refused(frame, tmp_path):
     frame.to_csv(tmp_path / "table.csv", index=False)
     with pytest.raises(UserError, match="half' is not a size; write it like 500M or 32G"):
-        train_file(tmp_path / "table.csv", tmp_path / "model", memory="half")
+        fit_file(tmp_path / "table.csv", tmp_path / "model", memory="half")
 
 
 def sparse(X):
@@ -122,8 +122,8 @@ def test_matrices(form, rng, tmp_path, monkeypatch):
     write(path, X, y)
     options = dict(method="svdd", time_budget=0, target_fpr="none", gamma=0.1, scale=False,
                    cache_size=0.01)  # fmt: skip
-    told = train_file(path, tmp_path / "large", memory="10K", **options)["training"]
-    whole = train_file(path, tmp_path / "whole", memory="1G", **options)["training"]
+    told = fit_file(path, tmp_path / "large", memory="10K", **options)["training"]
+    whole = fit_file(path, tmp_path / "whole", memory="1G", **options)["training"]
     assert told["rows"] == told["rows_read"] == 3000 and told["converged"]
     assert told["notes"][0].startswith("the rows do not fit in memory (memory='10K'): settings")
     # Rows are left as they are, so that the machines are the same.
@@ -143,7 +143,7 @@ def test_labels_of_matrices(form, rng, tmp_path, monkeypatch):
     y = (X[:, 0] > 1.0) & (rng.random(3000) < 0.7)
     path = tmp_path / f"rows.{form}"
     MATRICES[form][0](path, X, y.astype(int))
-    told = train_file(
+    told = fit_file(
         path, tmp_path / "model", target="y", method="pusvm", time_budget=0, memory="10K",
         prior=0.05, cache_size=0.01,
     )["training"]  # fmt: skip
@@ -167,7 +167,7 @@ def test_sparse_rows_by_columns_are_refused(rng, tmp_path):
     with pytest.raises(
         UserError, match=r"in csc format, which can't be read in pieces; save it in CSR format"
     ):
-        train_file(tmp_path / "rows.npz", tmp_path / "model", memory="10K")
+        fit_file(tmp_path / "rows.npz", tmp_path / "model", memory="10K")
 
 
 def test_a_disk_that_is_full(frame, tmp_path, monkeypatch):
@@ -179,7 +179,7 @@ def test_a_disk_that_is_full(frame, tmp_path, monkeypatch):
     with pytest.raises(
         UserError, match=r"temporary file of .*, but only 0.001 MB are free in .*TMPDIR"
     ):
-        train_file(
+        fit_file(
             tmp_path / "table.csv", tmp_path / "model", memory="10K", method="svdd",
             time_budget=0, drop=["fraud"],
         )  # fmt: skip
@@ -220,7 +220,7 @@ def test_ctrl_c_leaves_nothing(wanted, within, frame, tmp_path, monkeypatch):
     model.write_bytes(b"")
     told = f"no model was written, and {model} is unchanged"
     with pytest.raises(Interrupted, match=re.escape(told)):
-        train_file(
+        fit_file(
             tmp_path / "table.csv", model, target="fraud", method="pusvm", time_budget=0,
             memory="10K", prior=0.1, cache_size=0.01, force=True,
             observer=Stopping(wanted, within),
@@ -268,7 +268,7 @@ def test_seconds_of_choosing_are_those_of_the_sample(rng, tmp_path, monkeypatch)
         fit = large.fit_estimator
         slow = lambda *a, **k: fit(*a, **k)._replace(seconds=50.0)  # noqa: E731
         patched.setattr(large, "fit_estimator", slow)
-        metadata = train_file(
+        metadata = fit_file(
             tmp_path / "rows.npy", tmp_path / "model", memory="10K", method="svdd",
             time_budget=3, baselines=False,
         )  # fmt: skip
@@ -286,7 +286,7 @@ def test_settings_of_a_sample_that_never_end(given, rng, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_LONG_FIT_SECONDS", 0.0)
     monkeypatch.setattr(cost, "_TIMED_ROWS", 1000)
     np.save(tmp_path / "rows.npy", rng.normal(size=(12_000, 4)))
-    told = train_file(
+    told = fit_file(
         tmp_path / "rows.npy", tmp_path / "model", memory="10K", method="svdd", cache_size=0.3,
         time_budget=2, baselines=False, **given,
     )["training"]  # fmt: skip
@@ -317,7 +317,7 @@ def test_a_fit_of_all_rows_keeps_to_the_time_budget(seconds, defaults, rng, tmp_
 
     monkeypatch.setattr(large, "predict_cost", expected)
     np.save(tmp_path / "rows.npy", rng.normal(size=(12_000, 4)))
-    training = train_file(
+    training = fit_file(
         tmp_path / "rows.npy", tmp_path / "model", memory="10K", method="svdd", cache_size=0.3,
         time_budget=3, baselines=False,
     )["training"]  # fmt: skip

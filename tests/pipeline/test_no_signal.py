@@ -13,9 +13,9 @@ from fewlabels._util.deadline import Deadline
 from fewlabels.cli import app
 from fewlabels.model_selection import LabelledAtRandomTest
 from fewlabels.model_selection.permutation import PermutationTest
-from fewlabels.pipeline.training import model_tests
-from fewlabels.pipeline.training.budget import Budget
-from fewlabels.pipeline.training.model_tests import contradiction_words
+from fewlabels.pipeline.training import evidence as training_evidence
+from fewlabels.pipeline.training.evidence import contradiction_words
+from fewlabels.pipeline.training.schedule import Schedule
 from fewlabels.report.evidence import model_tests as evidence
 from fewlabels.report.evidence.model_tests import _find_contradiction
 from fewlabels.tables.models.cautions import describe_label_test, list_cautions
@@ -215,7 +215,7 @@ def test_a_prior_that_contradicts_the_labels():
 
 
 def test_obvious_labels_are_called_biased_if_the_prior_is_known(monkeypatch):
-    monkeypatch.setattr(Budget, "test_labels", lambda budget: Deadline())  # on a busy machine
+    monkeypatch.setattr(Schedule, "deadline", lambda *given: Deadline())  # on a busy machine
     rng = np.random.default_rng(1)
     positive = rng.random(700) < 0.4
     X = rng.normal(size=(700, 3)) + 1.5 * positive[:, None]
@@ -250,7 +250,7 @@ def test_random_labels_are_not_called_biased():
 def test_what_a_rejected_test_says(known):
     result = LabelledAtRandomTest(True, 0.02, 0.01, 0.5, 0.3, 0.2, known, 0.05, 50, 500, 99)
     signal = PermutationTest(0.9, 0.8, 0.95, "signal", 50)
-    facts = model_tests.tests_facts(
+    facts = training_evidence.tests_facts(
         evidence.Tests(signal, labels=result), PUSVM(), {"positive": "yes"}
     )
     told = facts["labels_at_random"].get("caution") or facts["prior_contradiction"]
@@ -279,7 +279,7 @@ def test_what_a_test_of_the_labels_leaves_open(rejected, known, why, says):
         result = LabelledAtRandomTest(
             rejected, 0.02, 0.01, 0.5, 0.3, 0.2, known, 0.05, 50, 500, 99
         )
-    facts = model_tests.tests_facts(
+    facts = training_evidence.tests_facts(
         evidence.Tests(signal, labels=result, labels_untested=why), PUSVM(), {"positive": "yes"}
     )
     told = describe_label_test(facts)
@@ -297,10 +297,11 @@ def test_labels_are_tested_once_for_all_models(monkeypatch):
     monkeypatch.setattr(
         evidence, evidence.check_labels.__name__, lambda *given: made.append(given) or (result, "")
     )
-    fitted, budget = SimpleNamespace(estimator=PUSVM(), seconds=1.0), Budget(20.0)
-    X, y = np.zeros((2, 1)), np.array([1, 0])
-    tests, _ = model_tests.test_model(fitted, X, y, budget)
-    again, _ = model_tests.test_model(fitted, X, y, budget, before=tests)
+    model, schedule = SimpleNamespace(estimator=PUSVM(), seconds=1.0), Schedule(20.0)
+    found = SimpleNamespace(y=np.array([1, 0]))
+    rows = SimpleNamespace(X=np.zeros((2, 1)), found=found, groups=None)
+    tests, _ = training_evidence.test_model(rows, model, schedule)
+    again, _ = training_evidence.test_model(rows, model, schedule, before=tests)
     assert tests.labels is again.labels is result and len(made) == 1
 
 

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-
-from fewlabels.pipeline.training.train import train
+from outcomes import fit_outcome
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -17,12 +16,12 @@ def test_noise_is_said_to_be_noise(names, rng):
         labels = np.full(400, "", dtype=object)
         labels[:200] = np.resize(names, 200)
         table["t"] = labels
-    found = train(table, "t" if names else None, time_budget=0)
-    told = found.metadata["training"]["signal"]
+    found = fit_outcome(table, "t" if names else None, time_budget=0)
+    told = found.facts["signal"]
     if not names:
-        assert found.tests is None and told is None
+        assert found.evidence.tests is None and told is None
         return
-    signal = found.tests.signal
+    signal = found.evidence.tests.signal
     assert signal.outcome == "no signal" and signal.labels == 200
     assert signal.low < 0.5 < signal.high < 0.7
     assert json.loads(json.dumps(told)) == told

@@ -9,8 +9,8 @@ import pytest
 
 from fewlabels.pipeline.options.fit import FitOptions
 from fewlabels.pipeline.tasks.steps import steps_of
-from fewlabels.pipeline.training.choice import choose_method
 from fewlabels.pipeline.training.figures import collect_figures, count_labels
+from fewlabels.pipeline.training.method import choose_method
 from fewlabels.report import collect
 from fewlabels.tables.encoding.fit import fit_encoder
 from fewlabels.tables.models.files import describe_model

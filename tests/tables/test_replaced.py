@@ -176,14 +176,14 @@ def answers(path, target, label, rows):
 
 
 def test_all_steps_of_a_fit_take_the_same_answers(tmp_path, monkeypatch, rng):
-    from fewlabels.pipeline.training import train
+    from fewlabels.pipeline.training import fit
 
     rows = pd.DataFrame({"x": np.arange(30) % 2 * 4.0, "y": np.arange(30.0)})
     rows.to_csv(tmp_path / "d.csv", index=False)
     text = pd.read_csv(tmp_path / "d.csv", dtype=str)
     answers(tmp_path / "it", "kind", None, text)
     answers(tmp_path / "other", "sort", "good", text)
-    done = replacing_once(monkeypatch, train, "make_source", tmp_path / "it", tmp_path / "other")
+    done = replacing_once(monkeypatch, fit, "make_source", tmp_path / "it", tmp_path / "other")
     code, words = run(
         "fit", tmp_path / "d.csv", "--labels", tmp_path / "it", "-o", tmp_path / "m",
         "--time-budget", 0, "--no-report", "--n-jobs", 1,
@@ -345,18 +345,18 @@ def test_a_piece_of_a_file_is_of_the_version_of_its_stamp(versions):
 
 
 def test_a_fit_to_a_matrix_learns_from_rows_of_one_version(versions, monkeypatch):
-    from fewlabels.pipeline.training import preparing
+    from fewlabels.pipeline.training import fit
 
     path, A, B = versions
     alone = fit_table(path, method="svdd", time_budget=0, n_jobs=1)
-    read = preparing.read_training
+    read = fit.read_training
 
     def then(*arguments, **options):
         found = read(*arguments, **options)
         write_in_place(path, B)  # after it was read, so that it does no harm
         return found
 
-    monkeypatch.setattr(preparing, "read_training", then)
+    monkeypatch.setattr(fit, "read_training", then)
     later = fit_table(path, method="svdd", time_budget=0, n_jobs=1)
     np.testing.assert_array_equal(
         alone.model.decision_function(A), later.model.decision_function(A)

@@ -90,7 +90,7 @@ def fit(
     """
     report_path = choose_report_path(model, report_options.report, not report_options.no_report)
     with progress.observe_progress("reading", quiet, verbose) as observer:
-        summary = pipeline.train_file(
+        summary = pipeline.fit_file(
             data,
             model,
             report=report_path,

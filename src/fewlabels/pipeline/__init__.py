@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .priors import prior
     from .scoring import score, score_file
     from .table import TableFit, fit_table, load
-    from .training.train import train, train_file
+    from .training.fit import fit_file
     from .updating import update
     from .watching.watch import watch
 
@@ -29,13 +29,12 @@ _HOMES = {
     "TableFit": "table",
     "explain": "explaining",
     "export": "exporting",
+    "fit_file": "training.fit",
     "fit_table": "table",
     "load": "table",
     "prior": "priors",
     "score": "scoring",
     "score_file": "scoring",
-    "train": "training.train",
-    "train_file": "training.train",
     "update": "updating",
     "watch": "watching.watch",
 }
@@ -47,13 +46,12 @@ __all__ = [
     "UserError",
     "explain",
     "export",
+    "fit_file",
     "fit_table",
     "load",
     "prior",
     "score",
     "score_file",
-    "train",
-    "train_file",
     "update",
     "watch",
 ]

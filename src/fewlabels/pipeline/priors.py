@@ -19,9 +19,9 @@ from ..tables.reading.options import ReadingOptions
 from ..tables.reading.training import read_training
 from ..tables.user_data import make_source
 from .observer import Observer, capture_warnings
+from .options.checks import parse_options
 from .options.fit import ENCODING
 from .tasks import finite, positive_unlabelled
-from .training.choice import parse_options
 from .training.encoding import EncodingOptions, encode
 
 _CONFIDENCE = Option("Confidence level.", range=Range("between 0 and 1", lambda one: 0 < one < 1))
@@ -79,10 +79,8 @@ def prior(
     assert labels is not None  # there is a target
     _check_classes(labels)
     roles = positive_unlabelled.roles(file, "pusvm", asked)
-    _, found, _, X, _, _, text_notes = encode(
-        file, roles, EncodingOptions(asked.missing, asked.scale)
-    )
-    y = found.y
+    rows = encode(file, roles, EncodingOptions(asked.missing, asked.scale))
+    X, y = rows.X, rows.found.y
     assert y is not None  # the task takes labels
     # As a fit gives them to the estimator, so that both find the same prior.
     order = value_order(X, y > 0, np.ones(X.shape[0]))
@@ -125,7 +123,7 @@ def prior(
         "rows_labeled": n_positive,
         "rows_unlabeled": len(y) - n_positive,
         "seconds": time.perf_counter() - started,
-        "notes": [observer.words(note) for note in found.notes + text_notes + messages],
+        "notes": [observer.words(note) for note in rows.found.notes + rows.notes + messages],
     }
 
 

@@ -306,15 +306,8 @@ def _over_budget(training: dict[str, Any]) -> str | None:
     budget = spent.get("seconds")
     if not budget or total <= _OVER_BUDGET_FACTOR * budget:
         return None
-    parts = {
-        "start and reading": spent.get("reading"),
-        "settings and fit": spent.get("choosing"),
-        "comparison": spent.get("comparing"),
-        "report": spent.get("reporting"),
-    }
-    shown = {name: seconds for name, seconds in parts.items() if seconds is not None}
-    rest = "training on all rows and others" if training.get("in_pieces") else "tests and others"
-    shown[rest] = max(0.0, total - sum(shown.values()))
+    shown = dict(spent.get("spent", {}))
+    shown["the rest"] = max(0.0, total - sum(shown.values()))
     listed = ", ".join(f"{name} {formatting.number(seconds)}" for name, seconds in shown.items())
     return f"{formatting.number(total)} of {budget:g} s: {listed}"
 

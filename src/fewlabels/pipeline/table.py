@@ -19,21 +19,22 @@ from ..tables.models.cautions import list_cautions
 from ..tables.models.files import load_model, save_model
 from ..tables.user_data import make_source
 from .observer import Observer
+from .options.checks import parse_options
 from .options.documentation import takes
 from .options.fit import FitOptions
 from .scoring import score
 from .summary import findings
 from .tasks import Choice
-from .training.choice import parse_options
+from .training.fit import fit
 from .training.fitting import Run
+from .training.outcome import Outcome
 from .training.outputs import (
     check_model_output,
     check_report_output,
     collect_contents,
     expected_rates,
 )
-from .training.result import Training
-from .training.train import learn
+from .training.schedule import Schedule
 from .updating import current_metadata
 
 if TYPE_CHECKING:
@@ -254,30 +255,31 @@ def fit_table(data: TableLike, **options: Any) -> TableFit:
     """
     asked = parse_options(options)
     observer = asked.observer or Observer()
+    schedule = Schedule(asked.time_budget, baselines=asked.baselines, has_report=asked.report)
     source = make_source(data, **asked.reading)
-    training = learn(source, asked, Run(observer, reported=asked.report))
+    outcome = fit(source, asked, Run(observer, schedule))
     names = [field.name for field in dataclasses.fields(ColumnProfile)]
-    columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]
-    choice = training.prepared.choice
-    report = _report(training, observer) if asked.report else None
+    columns = [dataclasses.asdict(column) for column in outcome.rows.found.profile]
+    choice = outcome.plan.choice
+    report = _report(outcome, schedule, observer) if asked.report else None
     if report is None:
-        training.metadata["training"]["expected"] = expected_rates(training)
+        outcome.facts["expected"] = expected_rates(outcome)
     return TableFit(
-        model=training.pipeline,
+        model=outcome.pipeline,
         choice=choice._replace(why=observer.words(choice.why)),
         profile=pd.DataFrame(columns, columns=names),
-        comparison=training.comparison,
+        comparison=outcome.evidence.comparison,
         report=report,
-        metadata=training.metadata,
-        schema=training.prepared.schema,
+        metadata=outcome.metadata,
+        schema=outcome.rows.schema,
     )
 
 
-def _report(training: Training, observer: Observer) -> Report | None:
-    """Return the report of a training; None, with a note, where Ctrl-C ended it."""
+def _report(outcome: Outcome, schedule: Schedule, observer: Observer) -> Report | None:
+    """Return the report of a fit; None, with a note, where Ctrl-C ended it."""
     observer.report_stage("writing the report")
     try:
-        return Report(collect_contents(training, observer))
+        return Report(collect_contents(outcome, schedule, observer))
     except KeyboardInterrupt:
-        training.metadata["training"]["notes"].append("there is no report, as Ctrl-C ended it")
+        outcome.facts["notes"].append("there is no report, as Ctrl-C ended it")
         return None

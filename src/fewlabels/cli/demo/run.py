@@ -160,7 +160,7 @@ def _run_fewlabels(
     arguments = f"--method {method}{parameter_flags}{scale}{budget_flags} -o {model}"
     command = f"fewlabels fit {train_file} {arguments}"
     say(f"$ {command}")
-    summary = pipeline.train_file(
+    summary = pipeline.fit_file(
         train_file,
         model,
         report=report,

@@ -2,5 +2,5 @@
 
 An option is a field of a dataclass, with its type, default, range and help text. The command line,
 the signature and docstring of :func:`fewlabels.fit_table`, validation and the model file's record
-are derived from it. Nothing here imports another part of the library.
+are derived from it.
 """

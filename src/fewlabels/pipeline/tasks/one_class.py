@@ -55,7 +55,9 @@ def adapt_settings(
     return settings
 
 
-def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
+def choose(
+    why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float | None
+) -> Choice:
     """Choose one ball for rows known to be normal, where it does better, else bags."""
     given = options.parameters
     if n_known < FEWEST and not given.keys() & set(BAG_PARAMETERS):
@@ -65,7 +67,7 @@ def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: fl
         said.append(ref("target_fpr", "none"))
     if said and not given.keys() & set(BAG_PARAMETERS):
         return Choice("svdd", f"{why}; a single model, because {said[0]} is given")
-    if options.clean and seconds > 0 and not given.keys() & set(BAG_PARAMETERS):
+    if options.clean and seconds and not given.keys() & set(BAG_PARAMETERS):
         return Choice("svdd", f"{why}; no anomalies ({ref('clean', True)})")
     return Choice(ONE_CLASS.usual, why)
 

@@ -65,7 +65,9 @@ def adapt_settings(
     return {**settings, "prior": unlabeled_from_pooled(prior, n_positive, n_unlabeled)}
 
 
-def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
+def choose(
+    why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float | None
+) -> Choice:
     """Choose the ensemble, where its fit takes a small part of the time."""
     given = options.parameters.keys()
     if "n_bags" in given:
@@ -76,6 +78,11 @@ def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: fl
         because = f"{ref('rows', True)} needs a model that can be updated"
     elif given & _OF_PUSVM:
         because = f"{ref(min(given & _OF_PUSVM))} selects it"
+    elif seconds is None:
+        because = (
+            "a pu-ensemble, which is usually more accurate, would take too much of the time "
+            f"budget; raise {ref('time_budget')} or pass {ref('method', 'pu-ensemble')} to use it"
+        )
     elif not seconds:
         because = f"quicker than a pu-ensemble ({ref('time_budget', 0)})"
     elif expected > _MAX_FIT_SHARE * seconds:

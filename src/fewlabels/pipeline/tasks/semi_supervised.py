@@ -75,7 +75,9 @@ def _name(key: object) -> str:
     return format_number(key) if isinstance(key, float) else str(key)
 
 
-def choose(why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float) -> Choice:
+def choose(
+    why: str, options: FitOptions, n_known: int, n_rows: int, seconds: float | None
+) -> Choice:
     """Choose the method for several classes."""
     return Choice(SEMI_SUPERVISED.usual, why)
 

@@ -1,4 +1,4 @@
-"""After the fit: the comparison with other methods, and the one that is delivered."""
+"""The comparison with other methods, and the switch to one that is better."""
 
 from __future__ import annotations
 
@@ -7,77 +7,112 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import TransformerMixin
 
-from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref, template
-from ...tables.columns.schema import Schema
-from ...tables.columns.target import RowSelection
-from ...tables.reading.training import TrainingFile, select_encoder_rows
-from ...tasks import METHODS, estimator_class, list_methods_with, task_of
-from ..observer import Observer, capture_warnings
-from ..options.fit import FitOptions
+from ...tables.models.cautions import no_signal_headline
+from ...tasks import METHODS, estimator_class, list_methods_with
+from ..observer import capture_warnings
 from ..tasks import Choice, finite
-from .choice import SearchPlan, collect_parameters, with_target_fpr
-from .fitting import FitData, FitResult, Run, fit_estimator
-from .preparing import PreparedTable
-from .result import Training
+from .anomalies import encode_other_rows
+from .evidence import examine
+from .fitting import FitData, FittedModel, Run, fit_model
+from .outcome import Outcome, conclude
+from .plan import Plan
+from .settings import collect_parameters, with_target_fpr
 
 if TYPE_CHECKING:
     from ...baselines.methods import ComparedMethod
     from ...model_selection import BaselineComparison
 
-# Parameters that say how much effort is made, or what holds for every method.
-_SHARED_PARAMETERS = {
-    "n_jobs",
-    "random_state",
-    "prior",
-    "target_fpr",
-    "tol",
-    "max_iter",
-    "max_time",
-    "cache_size",
-}
+
+def deliver_best(outcome: Outcome, run: Run) -> Outcome:
+    """Compare the model with other methods, and deliver the one that is better.
+
+    Without time for that, or without a signal, the outcome is as it was.
+    """
+    options, facts, schedule = outcome.plan.options, outcome.facts, run.schedule
+    seconds, of_a_fit = schedule.seconds_to_compare(), outcome.model.seconds
+    if seconds < of_a_fit and options.baselines is None and schedule.seconds:
+        if schedule.is_compared and not schedule.is_expired:
+            facts["notes"].append(run.observer.words(_no_time_note(seconds, of_a_fit)))
+        return outcome
+    if not seconds or not (options.baselines or no_signal_headline(facts) is None):
+        return outcome
+    outcome = _switch_if_better(_compare(outcome, seconds, run), run)
+    schedule.record("comparison")
+    return outcome
 
 
-def no_time_note(seconds: float, of_a_fit: float) -> str:
+def _compare(outcome: Outcome, seconds: float, run: Run) -> Outcome:
+    """Compare the model, with its settings, with other methods."""
+    from ...model_selection import compare_with_baselines  # slow to import
+
+    plan, rows, observer, facts = outcome.plan, outcome.rows, run.observer, outcome.facts
+    others, notes = encode_other_rows(plan, rows)
+    classes = plan.selection.facts.get("classes")
+    title = f"comparing with other methods, at most {seconds:.0f} s"
+    comparison = None
+    try:
+        with capture_warnings() as messages, observer.progress_bar(title) as bar:
+            comparison = compare_with_baselines(
+                outcome.model.estimator,
+                rows.X,
+                rows.found.y,
+                known_other=others,
+                groups=rows.groups,
+                class_names=classes and [quoted(name) for name in classes],
+                time_budget=seconds,
+                random_state=plan.settings.get("random_state"),
+                progress=bar,
+            )
+        notes += messages
+    except ValueError as error:
+        notes.append(f"not compared with other methods: {template(error).rstrip('.')}")
+    except KeyboardInterrupt:
+        notes.append("not compared with other methods, because of Ctrl-C")
+    facts["notes"] += [observer.words(note) for note in notes]
+    facts["baselines"] = comparison_facts(comparison, facts)
+    return replace(outcome, evidence=replace(outcome.evidence, comparison=comparison))
+
+
+def _switch_if_better(outcome: Outcome, run: Run) -> Outcome:
+    """Switch to the method that the comparison prefers, unless the model is kept."""
+    plan, comparison = outcome.plan, outcome.evidence.comparison
+    if comparison is None:
+        return outcome
+    method = comparison.clearly_better if plan.kept_because else comparison.preferred
+    if method is None or not method.key:
+        return outcome
+    if plan.kept_because:
+        instead = _describe_other(method, plan)
+    else:
+        switch, instead = _switch_method(method, outcome, comparison, run)
+        if switch is not None:
+            return _conclude_switch(switch, outcome, comparison.with_winner(method), run)
+    outcome.facts["baselines"]["instead"] = run.observer.words(instead)
+    return outcome
+
+
+def _conclude_switch(
+    switch: _Switch, outcome: Outcome, comparison: BaselineComparison, run: Run
+) -> Outcome:
+    """Examine the method that takes the model's place, and state its facts."""
+    evidence = examine(outcome.rows, switch.model, run, before=outcome.evidence.tests)
+    evidence = replace(evidence, comparison=comparison)
+    found = conclude(switch.plan, outcome.rows, switch.model, evidence, run.observer)
+    sentence = run.observer.words(switch.facts["sentence"])
+    found.facts["delivered"] = {**switch.facts, "sentence": sentence}
+    found.facts["baselines"] = comparison_facts(comparison, found.facts)
+    return found
+
+
+def _no_time_note(seconds: float, of_a_fit: float) -> str:
     """Return a note on a comparison that there is no time for."""
     return (
         f"not compared with other methods: a fit takes about {of_a_fit:.2g} s, and {seconds:.2g} "
         f"s of the time budget are left; raise {ref('time_budget')}, or pass "
         f"{ref('baselines', True)} to compare anyway"
     )
-
-
-def compare(
-    training: Training, others: RowMatrix | None, seconds: float, observer: Observer
-) -> tuple[BaselineComparison | None, list[str]]:
-    """Compare a model, with its settings, with other methods; and what the user should know.
-
-    ``others`` are rows known to be of other classes, for models of one class.
-    """
-    from ...model_selection import compare_with_baselines  # slow to import
-
-    prepared, classes = training.prepared, training.prepared.roles.facts.get("classes")
-    title = f"comparing with other methods, at most {seconds:.0f} s"
-    try:
-        with capture_warnings() as messages, observer.progress_bar(title) as bar:
-            comparison = compare_with_baselines(
-                training.fitted.estimator,
-                prepared.X,
-                prepared.found.y,
-                known_other=others,
-                groups=prepared.groups,
-                class_names=classes and [quoted(name) for name in classes],
-                time_budget=seconds,
-                random_state=prepared.settings.get("random_state"),
-                progress=bar,
-            )
-    except ValueError as error:
-        return None, [f"not compared with other methods: {template(error).rstrip('.')}"]
-    except KeyboardInterrupt:
-        return None, ["not compared with other methods, because of Ctrl-C"]
-    return comparison, messages
 
 
 def comparison_facts(
@@ -113,72 +148,26 @@ def _caution_about_labels(comparison: BaselineComparison, training: dict[str, An
     )
 
 
-def find_other_rows(file: TrainingFile, roles: RowSelection) -> IntArray:
-    """Return positions of rows of classes that a model of one class does not learn from."""
-    if roles.y is not None or file.labels is None:
-        return np.empty(0, np.intp)
-    return np.flatnonzero(~roles.keep & (file.labels.index >= 0))
-
-
-def encode_other_rows(
-    file: TrainingFile, roles: RowSelection, encoder: TransformerMixin, schema: Schema
-) -> tuple[RowMatrix | None, list[str]]:
-    """Encode rows of other classes: None where there are none, and remarks."""
-    others = find_other_rows(file, roles)
-    if not others.size:
-        return None, []
-    try:
-        return encoder.transform(select_encoder_rows(file, schema, others)[0]), []
-    except UserError as error:
-        return None, [
-            f"rows of other classes not used for the comparison: {template(error).rstrip('.')}"
-        ]
-
-
-def can_rank_methods(prepared: PreparedTable) -> bool:
-    """Return whether labels can show which method is better."""
-    found = prepared.found.y is not None
-    return found or bool(find_other_rows(prepared.file, prepared.roles).size)
-
-
-class MethodSwitch(NamedTuple):
+class _Switch(NamedTuple):
     """A method that takes the place of the model; ``facts`` are what the model file says of it."""
 
-    prepared: PreparedTable
-    fitted: FitResult
+    plan: Plan
+    model: FittedModel
     facts: dict[str, Any]
 
 
-def explain_keeping(options: FitOptions, method: str, switch: bool) -> str:
-    """Return why the model is kept in any case; empty where a better one may replace it.
-
-    ``switch``: whether other models than ours can be delivered at all.
-    """
-    if options.method is not None:
-        return f"{method} is kept because of {ref('method')}"
-    fixed = [name for name in options.parameters if name not in _SHARED_PARAMETERS]
-    if options.parameters.get("target_fpr") == "none":
-        fixed.append("target_fpr")
-    if fixed:
-        given = " and ".join(ref(name) for name in fixed)
-        return f"{method} is kept because of {given}"
-    if options.weighing:
-        return f"{method} is kept because of {ref(options.weighing)}"
-    if options.rows:
-        return f"{method} is kept because of {ref('rows', True)}"
-    return "" if switch else f"{method} is kept because it was trained on all rows of the file"
-
-
-def fallback_note(kept: str, method: ComparedMethod) -> str:
-    """Return how to get a method although the model was ``kept``."""
-    title = _method_title(method)
+def _describe_other(method: ComparedMethod, plan: Plan) -> str:
+    """Return how to get a method although the model was kept."""
     settings = "".join(
         f" {ref(name, value)}"
         for name, value in method.settings.items()
         if name != "gamma" and isinstance(value, str | int | float)
     )
     updates = "" if METHODS[method.key].keeps_rows else "; it can't be updated"
-    return f"{ref('method', method.key)}{settings} fits {title}{updates} ({kept})"
+    return (
+        f"{ref('method', method.key)}{settings} fits {_method_title(method)}{updates} "
+        f"({plan.method} is kept {plan.kept_because})"
+    )
 
 
 def _method_title(method: ComparedMethod) -> str:
@@ -186,14 +175,14 @@ def _method_title(method: ComparedMethod) -> str:
     return method.title or METHODS[method.key].title
 
 
-def switch_method(
-    method: ComparedMethod, training: Training, options: FitOptions, seconds: float, run: Run
-) -> tuple[MethodSwitch | None, str]:
+def _switch_method(
+    method: ComparedMethod, outcome: Outcome, comparison: BaselineComparison, run: Run
+) -> tuple[_Switch | None, str]:
     """Fit the method to all rows; None, and why in words, where it can't be delivered."""
-    prepared, name, comparison = training.prepared, method.key, training.comparison
-    assert comparison is not None  # it found the method
-    title, expected = _method_title(method), comparison.seconds_of(method, prepared.X.shape[0])
-    facts, why, is_clear = _facts(method, comparison, prepared.choice.method)
+    plan, rows, name = outcome.plan, outcome.rows, method.key
+    seconds = run.schedule.seconds_to_switch()
+    title, expected = _method_title(method), comparison.seconds_of(method, rows.n_rows)
+    facts, why, is_clear = _switch_facts(method, comparison, plan)
     is_better = "is clearly better" if is_clear else "has a higher held-out score"
     better = f"{title} {is_better}, but"
     if expected > seconds:
@@ -201,47 +190,46 @@ def switch_method(
             f"{better} fitting it takes about {expected:.2g} s, and {seconds:.2g} s of the time "
             f"budget are left; raise {ref('time_budget')}, or pass {ref('method', name)}"
         )
-    choice = Choice(name, why)
-    given = {k: v for k, v in options.parameters.items() if k in ("n_jobs", "random_state")}
+    choice, parameters = Choice(name, why), plan.options.parameters
+    given = {k: v for k, v in parameters.items() if k in ("n_jobs", "random_state")}
     given |= {
-        k: v if k == "target_fpr" else prepared.settings.get(k, v)
-        for k, v in options.parameters.items()
+        k: v if k == "target_fpr" else plan.settings.get(k, v)
+        for k, v in parameters.items()
         if k in ("prior", "target_fpr") and name in list_methods_with(k)
     }
     run.observer.report_stage(f"fitting {title}, which {is_better}")
     try:
         settings, _ = collect_parameters(choice, {**method.settings, **given})
-        settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
+        settings, notes = with_target_fpr(name, settings, rows.n_rows)
         estimator = estimator_class(name)(**settings)
-        search = SearchPlan(0.0, "defaults")
-        fitted = fit_estimator(
-            estimator,
-            FitData(prepared.X, prepared.found.y),
-            Run(run.observer),
-            given=given,
-            search=search,
-            budget=training.budget,
-        )
+        data = FitData(rows.X, rows.found.y)
+        model = fit_model(estimator, data, Run(run.observer, run.schedule), given)
     except UserError as error:
         return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
     except KeyboardInterrupt:
         return None, f"{better} Ctrl-C ended its fit; pass {ref('method', name)} to use it"
-    fitted.messages.extend(notes)
-    prepared = replace(
-        prepared, choice=choice, settings=settings, search=search, keeps_rows=False, expected=0.0
+    model.messages.extend(notes)
+    model = replace(model, anomalies=outcome.model.anomalies)
+    plan = replace(
+        plan,
+        choice=choice,
+        settings=settings,
+        is_searched=False,
+        settings_source="defaults",
+        keeps_rows=False,
     )
-    return MethodSwitch(prepared, fitted, facts), ""
+    return _Switch(plan, model, facts), ""
 
 
-def _facts(
-    method: ComparedMethod, comparison: BaselineComparison, fitted_method: str
+def _switch_facts(
+    method: ComparedMethod, comparison: BaselineComparison, plan: Plan
 ) -> tuple[dict[str, Any], str, bool]:
     """Return scores of both methods with the interval, why, and whether it is clear."""
     ours = comparison.table["name"][comparison.table["ours"]].iloc[0]
     beside = comparison.with_winner(method)
     line = beside.differences.set_index("name").loc[ours]
     score = float(comparison.table.set_index("name").loc[method.name, "score"])
-    task = task_of(fitted_method)
+    task = plan.task
     of_other = score - float(line["difference"])
     than = "clearly better than" if line["clear"] else "higher than"
     interval = (
@@ -251,17 +239,17 @@ def _facts(
     if not np.isfinite(line["high"] - line["low"]):
         interval = "on a single split"
     why = (
-        f"its held-out {task.score} is {than} {fitted_method}'s ({task.format_score(score)} vs "
+        f"its held-out {task.score} is {than} {plan.method}'s ({task.format_score(score)} vs "
         f"{task.format_score(of_other)}, {interval})"
     )
     sentence = f"{_method_title(method)}, because {why}"
-    if METHODS[fitted_method].keeps_rows:
+    if METHODS[plan.method].keeps_rows:
         sentence += (
-            f"; it can't be updated, and {ref('rows', True)} keeps the {fitted_method}, which can"
+            f"; it can't be updated, and {ref('rows', True)} keeps the {plan.method}, which can"
         )
     facts = {
         "method": method.key,
-        "instead_of": fitted_method,
+        "instead_of": plan.method,
         "measure": comparison.measure,
         "score": score,
         "score_of_other": of_other,

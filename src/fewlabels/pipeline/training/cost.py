@@ -4,6 +4,7 @@ import contextlib
 import math
 import time
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -220,7 +221,7 @@ def take_subset(encoded: EncodedRows, rows: IntArray) -> EncodedRows:
     weighing = encoded.weighing
     if weighing is not None:
         weighing = weighing._replace(rows=weighing.rows[rows])
-    return encoded._replace(found=found, X=encoded.X[rows], weighing=weighing)
+    return replace(encoded, found=found, X=encoded.X[rows], weighing=weighing)
 
 
 class Cost(NamedTuple):

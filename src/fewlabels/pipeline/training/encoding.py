@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import TransformerMixin
 
 from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref
+from ...rows.repeats import Groups
 from ...tables.columns.schema import Schema
 from ...tables.columns.target import RowSelection
 from ...tables.encoding.fit import (
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from ...model_selection.weighing import ColumnWeights
 
 
-class EncodedRows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
     """Rows ``found`` in a ``file``, and as ``X`` by an ``encoder`` of the columns in ``schema``.
 
     ``weighing`` says what texts count next to other columns, if labels chose that; ``notes``: for
-    the user.
+    the user. ``groups`` of rows are held out together and count once, None where each row is one.
     """
 
     file: TrainingFile
@@ -38,6 +40,12 @@ class EncodedRows(NamedTuple):
     schema: Schema
     weighing: ColumnWeights | None
     notes: list[str]
+    groups: Groups | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Return how many rows there are."""
+        return self.X.shape[0]
 
 
 @dataclass(frozen=True)

@@ -15,63 +15,55 @@ from ...tables.models.cautions import no_signal_headline
 from ...tables.models.files import describe_model
 from ...tasks import task_of
 from ..observer import Observer
-from ..options.fit import FitOptions
 from ..tasks import finite, scored_candidates
 from ..tasks.one_class import describe_trimming
 from ..tasks.steps import steps_of
-from .choice import CHOSEN, SearchPlan
-from .encoding import text_facts
-from .fitting import FitResult
-from .model_tests import tests_facts, unlike_facts
-from .preparing import PreparedTable
+from .encoding import EncodedRows, text_facts
+from .evidence import Evidence, tests_facts, unlike_facts
+from .fitting import FittedModel
+from .plan import Plan
+from .settings import CHOSEN
 
 if TYPE_CHECKING:
     from ...model_selection import TuningResult
     from ...report.evidence.class_shares import ClassShares
-    from ...report.evidence.model_tests import Tests
 
 
 def describe_training(
-    prepared: PreparedTable,
-    fitted: FitResult,
-    options: FitOptions,
-    observer: Observer,
-    tests: Tests | None,
+    plan: Plan, rows: EncodedRows, model: FittedModel, evidence: Evidence, observer: Observer
 ) -> dict[str, Any]:
     """Return what the model file says of a fitted model."""
-    method, estimator = prepared.choice.method, fitted.estimator
-    facts, X = prepared.roles.facts, prepared.X
+    estimator, tests, options = model.estimator, evidence.tests, plan.options
+    facts, found = plan.selection.facts, rows.found
     names = facts.get("classes")
-    why = explain_settings(estimator, fitted.tuning, prepared.search, names)
-    notes = prepared.notes + fitted.messages
+    notes = [*plan.notes, *model.messages, *evidence.notes]
     if tests is not None and (tests.has_no_signal or tests.contradiction):
         notes = [note for note in notes if not note.startswith("the class prior is ")]
     training = {
-        "data": prepared.file.name,
-        "method": method,
-        "choice": prepared.choice.why,
-        "settings": why,
-        "rows_read": prepared.file.n_rows,
-        "rows": X.shape[0],
-        "features": X.shape[1],
-        "rows_held": prepared.keeps_rows,
+        "data": rows.file.name,
+        "method": plan.method,
+        "choice": plan.choice.why,
+        "settings": explain_settings(estimator, model.tuning, plan.settings_source, names),
+        "rows_read": rows.file.n_rows,
+        "rows": rows.n_rows,
+        "features": rows.X.shape[1],
+        "rows_held": plan.keeps_rows,
         "odd_rows": describe_anomalies(estimator, options.clean),
         **options.recorded,
         **facts,
-        **collect_figures(estimator, X, count_labels(facts, prepared.found.y)),
-        **({"converged": False} if fitted.stopped else {}),
-        "profile": [{**vars(column)} for column in prepared.found.profile],
-        "texts": text_facts(
-            prepared.encoder, prepared.schema, prepared.weighing, options.text_weight
-        ),
-        "tuning": tuning_facts(fitted.tuning),
+        **collect_figures(estimator, rows.X, count_labels(facts, found.y)),
+        **({"converged": False} if model.stopped else {}),
+        "profile": [{**vars(column)} for column in found.profile],
+        "texts": text_facts(rows.encoder, rows.schema, rows.weighing, options.text_weight),
+        "tuning": tuning_facts(model.tuning),
         **tests_facts(tests, estimator, facts),
         "labelled_rows": unlike_facts(tests, facts),
         "class_shares": shares_facts(tests and tests.shares, names),
         "baselines": None,
         "delivered": None,
-        "seconds": fitted.seconds,
+        "seconds": model.seconds,
         "notes": notes,
+        **({} if model.anomalies is None else {"anomalies": model.anomalies}),
     }
     parameters = {
         name: str(value) if isinstance(value, BaseEstimator) else value
@@ -79,7 +71,7 @@ def describe_training(
         if value is None or isinstance(value, str | int | float | bool | BaseEstimator)
     }
     training = render_all(drop_meaningless_figures(training), observer.words)
-    return describe_model(method, parameters, prepared.schema, training)
+    return describe_model(plan.method, parameters, rows.schema, training)
 
 
 def collect_figures(
@@ -201,10 +193,13 @@ def tuning_facts(tuning: TuningResult | None) -> dict[str, Any] | None:
 def explain_settings(
     estimator: BaseEstimator,
     tuning: TuningResult | None,
-    search: SearchPlan,
+    source: str,
     names: Sequence[str] | None = None,
 ) -> str:
-    """Return one line: the settings and where they are from; ``names`` of classes."""
+    """Return one line: the settings and where they are from; ``names`` of classes.
+
+    ``source`` says where they are from without a search.
+    """
     parameters = estimator.get_params()
     # What "scale", "distance" and "auto" came to.
     parameters |= {
@@ -223,7 +218,8 @@ def explain_settings(
         for name in CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
-    source = search.why_not if tuning is None else steps_of(estimator.task).explain_tuning(tuning)
+    if tuning is not None:
+        source = steps_of(estimator.task).explain_tuning(tuning)
     if parameters.get("C_star") == 0 and "C_star" in parameters:
         shown = [one for one in shown if not one.startswith("C_star ")]
         shown.append("trained on the labelled rows only (C_star 0)")

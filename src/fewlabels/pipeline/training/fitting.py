@@ -1,4 +1,4 @@
-"""Running a model: search for its settings, fit, probabilities; and what it warned of."""
+"""The fit of an estimator: search for its settings, fit, probabilities, and its warnings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from ..._typing import FloatArray, IntArray, PathLike, RowMatrix
 from ..._util.deadline import Deadline
 from ..._util.messages import UserError, plural, ref, template
 from ..observer import Observer, capture_warnings, interruptible
-from .budget import Budget, describe_cut
-from .choice import CHOSEN, SearchPlan
+from .plan import Plan
+from .schedule import Schedule
+from .settings import CHOSEN
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
@@ -33,29 +34,39 @@ FitLabels: TypeAlias = "IntArray | list[Delayed] | None"
 
 @dataclass(frozen=True)
 class Run:
-    """The surroundings of a training, which don't change what it learns.
+    """The surroundings of a fit, which don't change what is learned.
 
-    ``reported``: whether a report will follow, for which methods are compared. ``model`` is the
-    file that will be written, if any, for messages. ``save`` gets the training when the model has
-    learned, and again when methods were compared. ``spread`` makes the context of search and fit,
-    in which others may help. ``started`` is when the time budget began, by ``time.perf_counter``;
-    None means now. ``switch``: whether a method that is clearly better may be delivered instead.
+    Attributes
+    ----------
+    observer : Observer
+        Receives the progress.
+    schedule : Schedule
+        The time for all.
+    output : path-like or None
+        The model file that will be written, for messages.
+    save : callable or None
+        Gets the outcome when the model has learned, and again when methods were compared.
+    spread : callable
+        Makes the context of search and fit, in which others may help.
+    can_switch : bool
+        Whether a method that is clearly better may be delivered instead.
     """
 
     observer: Observer
-    reported: bool = False
-    model: PathLike | None = None
+    schedule: Schedule
+    output: PathLike | None = None
     save: Callable[[Any], None] | None = None
     spread: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
-    started: float | None = None
-    switch: bool = True
+    can_switch: bool = True
 
 
-class FitResult(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class FittedModel:
     """A fitted model: the search for its settings, if any, and seconds of the fit alone.
 
     ``messages`` are what the user should know. A fit may have ``stopped`` early although the
-    model reached its tolerance afterwards, when rows were left out of it.
+    model reached its tolerance afterwards, when rows were left out of it. ``anomalies`` are what
+    the model file says of confirmed anomalies, if there are any.
     """
 
     estimator: BaseEstimator
@@ -63,6 +74,7 @@ class FitResult(NamedTuple):
     seconds: float
     messages: list[str]
     stopped: bool = False
+    anomalies: dict[str, Any] | None = None
 
 
 class FitData(NamedTuple):
@@ -78,29 +90,27 @@ class FitData(NamedTuple):
     groups: IntArray | None = None
 
 
-def fit_estimator(
+def fit_model(
     estimator: BaseEstimator,
     data: FitData,
     run: Run,
-    *,
     given: Mapping[str, Any],
-    search: SearchPlan,
-    budget: Budget | None = None,
-) -> FitResult:
-    """Search for settings, fit, and calibrate probabilities.
+    plan: Plan | None = None,
+) -> FittedModel:
+    """Search for settings as a ``plan`` says, fit, and calibrate probabilities.
 
-    The ``budget`` limits the calibration; after Ctrl-C in the search, what follows hurries.
+    Without a plan nothing is searched for. After Ctrl-C in the search, what follows hurries.
     Messages need the parameters ``given`` by the user.
     """
-    observer, seed = run.observer, given.get("random_state")
+    observer, schedule = run.observer, run.schedule
     try:
         with contextlib.ExitStack() as stack:
-            if run.model is not None:
+            if run.output is not None:
                 hint = f" ({ref('max_time', some='SECONDS')} stops a fit and keeps its result.)"
-                stack.enter_context(interruptible("no model was written", run.model, hint))
+                stack.enter_context(interruptible("no model was written", run.output, hint))
             messages = stack.enter_context(capture_warnings({*CHOSEN, "target_fpr"} - set(given)))
-            if search.seconds:
-                estimator, tuning, seconds = _tune(estimator, data, search, seed, observer)
+            if plan is not None and plan.is_searched:
+                estimator, tuning, seconds = _tune(estimator, data, plan, run)
             else:
                 tuning, seconds = None, _fit(estimator, data, observer)
     except ValueError as error:
@@ -120,12 +130,10 @@ def fit_estimator(
         )
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; using the best settings so far, not compared")
-        if budget is not None:
-            budget.expire()
+        schedule.expire()
     stopped = getattr(estimator, "stop_reason_", "converged") not in ("converged", "inexact")
-    end = budget.calibration(seconds) if budget else Deadline()
-    messages += _calibrate(estimator, data, observer, end, budget)
-    return FitResult(estimator, tuning, seconds, messages, stopped)
+    messages += _calibrate(estimator, data, run, schedule.calibration_deadline(seconds))
+    return FittedModel(estimator, tuning, seconds, messages, stopped)
 
 
 def _is_default_rate(estimator: BaseEstimator, given: Mapping[str, Any]) -> bool:
@@ -134,23 +142,21 @@ def _is_default_rate(estimator: BaseEstimator, given: Mapping[str, Any]) -> bool
 
 
 def _tune(
-    estimator: BaseEstimator,
-    data: FitData,
-    search: SearchPlan,
-    seed: int | None,
-    observer: Observer,
+    estimator: BaseEstimator, data: FitData, plan: Plan, run: Run
 ) -> tuple[BaseEstimator, TuningResult, float]:
     from ...model_selection.tune import SearchTime, tune_within  # slow to import
 
-    title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
-    with observer.progress_bar(title) as bar:
+    schedule = run.schedule
+    seconds = schedule.seconds_for("settings")
+    title = f"choosing settings, at most {seconds:.2g} s, and fitting"
+    with run.observer.progress_bar(title) as bar:
         estimator = tune_within(
             estimator,
             data.X,
             data.y,
-            SearchTime(search.seconds, search.total_seconds, search.expected),
-            contaminated=search.contaminated,
-            random_state=seed,
+            SearchTime(seconds, schedule.seconds_for("training"), plan.expected_seconds),
+            contaminated=plan.contaminated,
+            random_state=plan.options.parameters.get("random_state"),
             progress=bar,
             groups=data.groups,
         )
@@ -175,21 +181,19 @@ def _fit(
 def _calibrate(
     estimator: BaseEstimator,
     data: FitData,
-    observer: Observer,
+    run: Run,
     end: Deadline,
-    budget: Budget | None,
 ) -> list[str]:
     """Have the map to probabilities made, which needs the training rows and is kept."""
     if not hasattr(estimator, "predict_proba"):
         return []
-    observer.report_stage("calibrating probabilities")
+    run.observer.report_stage("calibrating probabilities")
     try:
         with capture_warnings() as messages:
             within = hasattr(estimator, "curve_within")
             if within and (end.has_end or data.groups is not None):
                 _, cut = estimator.curve_within(end.left(), data.groups)
-                seconds = 0.0 if budget is None else budget.seconds
-                messages.extend(describe_cut(what, seconds) for what in cut)
+                messages.extend(run.schedule.describe_cut(what) for what in cut)
             estimator.predict_proba(data.X[:1])
     except ValueError as error:
         return [f"the model gives no probabilities: {template(error).rstrip('.')}"]

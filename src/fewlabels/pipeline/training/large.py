@@ -38,12 +38,12 @@ from ...tasks import METHODS, estimator_class, task_of
 from ..observer import interruptible
 from ..options.fit import FitOptions
 from ..tasks.steps import steps_of
-from .choice import SearchPlan
 from .cost import predict_cost
+from .encoding import EncodedRows
 from .figures import collect_figures, count_answers, count_labels, describe_anomalies
-from .fitting import FitData, Run, fit_estimator
-from .preparing import PreparedTable
-from .result import Training
+from .fitting import FitData, Run, fit_model
+from .outcome import Outcome
+from .plan import Plan
 
 # Bytes that reading and learning take for every cell.
 _BYTES_PER_CELL = 40
@@ -91,16 +91,16 @@ class AllRows(Protocol):
     def file(self) -> Source | InMemory: ...
 
     def fit(
-        self, training: Training, estimator: BaseEstimator, n_rows: int
-    ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]: ...
+        self, outcome: Outcome, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Outcome, int, Sequence[IntArray] | IntArray | None]: ...
 
 
-class LearnSample(Protocol):
-    """A function that learns from a sample; ``spread`` makes the context of search and fit."""
+class FitSample(Protocol):
+    """A function that fits a sample; ``spread`` makes the context of search and fit."""
 
     def __call__(
         self, rows: InMemory, spread: Callable[[], AbstractContextManager[object]] = ...
-    ) -> Training: ...
+    ) -> Outcome: ...
 
 
 def exceeds_memory(data: Source | InMemory, options: FitOptions) -> bool:
@@ -244,48 +244,41 @@ class StoredLabels:
         known = [self.values.setdefault(value, len(self.values)) for value in found]
         self._where.append(np.array(known, np.int32)[codes])
 
-    def roles(
-        self, prepared: PreparedTable, options: FitOptions
-    ) -> tuple[BoolArray, IntArray | None]:
+    def roles(self, plan: Plan, rows: EncodedRows) -> tuple[BoolArray, IntArray | None]:
         """Return which rows to learn from, and their labels; None if the model takes none."""
-        roles = select_rows_by_value(prepared, options, list(self.values))
+        roles = select_rows_by_value(plan, rows, list(self.values))
         where = np.concatenate(self._where)
         return roles.keep[where], None if roles.y is None else roles.y[where]
 
 
-def select_rows_by_value(
-    prepared: PreparedTable, options: FitOptions, values: list[str]
-) -> RowSelection:
+def select_rows_by_value(plan: Plan, rows: EncodedRows, values: list[str]) -> RowSelection:
     """Select the rows to learn from by their values of the target."""
-    file = replace(prepared.file, values=np.array(values, dtype=object))
-    method = prepared.choice.method
-    return steps_of(task_of(method)).roles(file, method, options)
+    file = replace(rows.file, values=np.array(values, dtype=object))
+    return steps_of(plan.task).roles(file, plan.method, plan.options)
 
 
 def train_large(
-    data: Source | InMemory, options: FitOptions, learn: LearnSample, run: Run
-) -> Training:
-    """Learn from rows on disk: ``learn`` from a sample, then the model from all rows."""
+    data: Source | InMemory, options: FitOptions, fit_sample: FitSample, run: Run
+) -> Outcome:
+    """Learn from rows on disk: settings from a sample, then the model from all rows."""
     with temporary_folder() as place:
-        with interruptible("no model was written", run.model):
+        with interruptible("no model was written", run.output):
             rows = _OnDisk(data, options, run, place)
             sample = rows.draw_sample()
-        return train_on_all(rows, sample, learn(sample.rows()))
+        return train_on_all(rows, sample, fit_sample(sample.rows()))
 
 
-def train_on_all(rows: AllRows, sample: RowSample, training: Training) -> Training:
-    """Fit the model of a sample's training to all ``rows``, if the model can.
+def train_on_all(rows: AllRows, sample: RowSample, outcome: Outcome) -> Outcome:
+    """Fit the model of a sample's outcome to all ``rows``, if the model can.
 
     ``rows`` have ``options``, the ``run``, a ``file``, the words ``why`` a sample was drawn and
     ``where`` all rows are, and ``fit`` a model to them.
     """
-    words, why = rows.run.observer.words, rows.why
-    schema = replace(
-        training.prepared.schema, header=rows.options.reading.get("header") is not False
-    )
-    file = replace(training.prepared.file, path=rows.file)
-    training = replace(training, prepared=replace(training.prepared, file=file, schema=schema))
-    method, estimator = training.prepared.choice.method, clone(training.fitted.estimator)
+    words, why, of_sample = rows.run.observer.words, rows.why, outcome.rows
+    schema = replace(of_sample.schema, header=rows.options.reading.get("header") is not False)
+    file = replace(of_sample.file, path=rows.file)
+    outcome = replace(outcome, rows=replace(of_sample, file=file, schema=schema))
+    method, estimator = outcome.plan.method, clone(outcome.model.estimator)
     if "probability" in estimator.get_params():
         estimator.set_params(probability=None)
     takes_files = METHODS[method].takes_files
@@ -295,14 +288,14 @@ def train_on_all(rows: AllRows, sample: RowSample, training: Training) -> Traini
             f"{why}: {method} was trained on {sample.size:,} random rows of {sample.n_rows:,} "
             f"({missing}; {steps_of(task_of(method)).ON_ALL_ROWS} on all rows)"
         )
-        return _describe_all_rows(training, sample.n_rows, words(note))
-    with interruptible("no model was written", rows.run.model):
-        training, n_used, counts = rows.fit(training, estimator, sample.n_rows)
+        return _describe_all_rows(outcome, sample.n_rows, words(note))
+    with interruptible("no model was written", rows.run.output):
+        outcome, n_used, counts = rows.fit(outcome, estimator, sample.n_rows)
     note = (
         f"{why}: settings, columns and the report are based on {sample.size:,} random rows, and "
         f"the model was trained on all rows{rows.where}"
     )
-    return _describe_all_rows(training, sample.n_rows, words(note), n_used, counts)
+    return _describe_all_rows(outcome, sample.n_rows, words(note), n_used, counts)
 
 
 class _OnDisk:
@@ -338,41 +331,40 @@ class _OnDisk:
         return drawn
 
     def fit(
-        self, training: Training, estimator: BaseEstimator, n_rows: int
-    ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]:
+        self, outcome: Outcome, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Outcome, int, Sequence[IntArray] | IntArray | None]:
         """Fit a model to all rows; also returns how many it used, and their counts."""
-        observer, options = self.run.observer, self.options
-        training, estimator, cost = self._limit_cost(training, estimator, n_rows)
-        X, y = self._encode_all_rows(training.prepared, n_rows)
+        observer = self.run.observer
+        outcome, estimator, cost = self._limit_cost(outcome, estimator, n_rows)
+        X, y = self._encode_all_rows(outcome, n_rows)
         observer.report_stage(f"training on all rows, on disk{cost}")
         with on_pass(observer.passes):
-            given, search = options.parameters, SearchPlan(0.0)
-            fitted = fit_estimator(estimator, FitData(X, y), self.run, given=given, search=search)
-        training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
+            model = fit_model(estimator, FitData(X, y), self.run, self.options.parameters)
+        outcome = replace(outcome, model=replace(model, tuning=outcome.model.tuning))
         counts = None
         if y is not None:
             observer.report_stage("counting the classes of all rows")
-            counts = _count_all_answers(estimator, X, y, training.prepared.choice.method)
-        return training, X.shape[0], counts
+            counts = _count_all_answers(estimator, X, y, outcome.plan.method)
+        return outcome, X.shape[0], counts
 
     def _limit_cost(
-        self, training: Training, estimator: BaseEstimator, n_rows: int
-    ) -> tuple[Training, BaseEstimator, str]:
+        self, outcome: Outcome, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Outcome, BaseEstimator, str]:
         """Return the model that learns from all rows, and what that costs in words.
 
         Settings that were chosen on a sample, and not by the user, give way to the defaults if
         they would take very long, and the defaults a tenth of that.
         """
-        prepared, facts = training.prepared, training.metadata["training"]
-        if task_of(prepared.choice.method).takes_labels:
-            return training, estimator, ""
+        plan, X, facts = outcome.plan, outcome.rows.X, outcome.facts
+        if plan.task.takes_labels:
+            return outcome, estimator, ""
         self.run.observer.report_stage("estimating the cost of a fit to all rows")
         most = min(_LONG_FIT_SECONDS, self.options.time_budget or _LONG_FIT_SECONDS)
-        cost = predict_cost(estimator, prepared.X, n_rows)
-        if cost.seconds > most and training.fitted.tuning is not None:
-            plain = estimator_class(prepared.choice.method)(**prepared.settings)
+        cost = predict_cost(estimator, X, n_rows)
+        if cost.seconds > most and outcome.model.tuning is not None:
+            plain = estimator_class(plan.method)(**plan.settings)
             plain.set_params(target_fpr=estimator.target_fpr)
-            other = predict_cost(plain, prepared.X, n_rows)
+            other = predict_cost(plain, X, n_rows)
             if other.seconds < 0.1 * cost.seconds:
                 instead = (
                     f"settings are defaults, because the chosen ones would take {cost.words()}"
@@ -382,34 +374,33 @@ class _OnDisk:
                     "tuning": None,
                 }
                 facts["notes"] = [instead, *facts["notes"]]
-                training = replace(training, fitted=training.fitted._replace(tuning=None))
+                outcome = replace(outcome, model=replace(outcome.model, tuning=None))
                 estimator, cost = plain, other
         if cost.seconds > most:
             facts["notes"] = [f"a fit to all rows takes {cost.words()}", *facts["notes"]]
-        return training, estimator, f": {cost.words()}"
+        return outcome, estimator, f": {cost.words()}"
 
-    def _encode_all_rows(
-        self, prepared: PreparedTable, n_rows: int
-    ) -> tuple[RowMatrix, IntArray | None]:
+    def _encode_all_rows(self, outcome: Outcome, n_rows: int) -> tuple[RowMatrix, IntArray | None]:
         """Encode all rows to learn from in a file; also returns their labels."""
         options, observer, place = self.options, self.run.observer, self._place
+        plan, of_sample = outcome.plan, outcome.rows
         labels = StoredLabels()
-        tally = Tally(prepared.file.path, options.missing == "skip", ref("missing", "skip"))
+        tally = Tally(of_sample.file.path, options.missing == "skip", ref("missing", "skip"))
         observer.report_stage("encoding all rows into a temporary file")
-        done, target, sample = 0, options.target, prepared.X
+        done, target, sample = 0, options.target, of_sample.X
         is_sparse = sp.issparse(sample)  # as rows to predict will be
         dtype, width = _choose_dtype(sample), sample.shape[1]
         per_row: float = dtype.itemsize * width
         if not isinstance(sample, np.ndarray):
             per_row = 8 + 8 * sample.nnz / sample.shape[0]
-        chunks = iterate_chunks(self._source, prepared.schema, tally, target=target)
+        chunks = iterate_chunks(self._source, of_sample.schema, tally, target=target)
         with (
             report_full_disk(place, n_rows * per_row),
             _open_writer(place / "all", width, dtype, is_sparse) as written,
             contextlib.closing(chunks),
         ):
             for chunk in chunks:
-                X = prepared.encoder.transform(chunk.rows)
+                X = of_sample.encoder.transform(chunk.rows)
                 written.write(X)
                 if target is not None:
                     assert chunk.target is not None
@@ -421,7 +412,7 @@ class _OnDisk:
         if target is None:
             return X, None
         # Roles of all rows, by their labels.
-        keep, y = labels.roles(prepared, options)
+        keep, y = labels.roles(plan, of_sample)
         if keep.all():
             return X, y
         with (
@@ -468,29 +459,28 @@ def _open_writer(
 
 
 def _describe_all_rows(
-    training: Training,
+    outcome: Outcome,
     n_rows: int,
     note: str,
     n_used: int | None = None,
     counts: Sequence[IntArray] | IntArray | None = None,
-) -> Training:
-    """Return the training with what its model says of the table it came from.
+) -> Outcome:
+    """Return the outcome with what its model says of the table it came from.
 
     ``n_used`` rows were learned from, of which there are ``counts``, as of ``count_answers``.
     """
-    metadata = dict(training.metadata)
-    facts = dict(metadata["training"])
-    facts |= {"data": Path(str(training.prepared.file.path)).name, "rows_read": n_rows}
+    rows, model = outcome.rows, outcome.model
+    facts = {**outcome.facts, "data": Path(str(rows.file.path)).name, "rows_read": n_rows}
     facts["in_pieces"] = True
     facts["notes"] = [note, *facts["notes"]]
     if n_used is not None:
-        estimator, about = training.fitted.estimator, training.prepared.roles.facts
+        estimator, about = model.estimator, outcome.plan.selection.facts
         counted = None
-        labeled = count_labels(about, training.prepared.found.y)
+        labeled = count_labels(about, rows.found.y)
         if counts is not None:
             of_class, counted = (each.tolist() for each in counts)
             labeled = dict(zip(labeled, of_class[-len(labeled) :], strict=True))
-        facts |= collect_figures(estimator, training.prepared.X, labeled, counted)
-        facts |= {"rows": n_used, "rows_held": False, "seconds": training.fitted.seconds}
+        facts |= collect_figures(estimator, rows.X, labeled, counted)
+        facts |= {"rows": n_used, "rows_held": False, "seconds": model.seconds}
         facts["odd_rows"] = describe_anomalies(estimator, facts.get("clean"))
-    return replace(training, metadata=metadata | {"training": facts})
+    return replace(outcome, metadata=outcome.metadata | {"training": facts})

@@ -26,11 +26,10 @@ from ...tables.sources import InMemory, Source
 from ..cluster.files import connect_cluster, list_files, split_files, translate_worker_errors
 from ..observer import interruptible
 from ..options.fit import FitOptions
-from .choice import SearchPlan
 from .figures import count_answers
-from .fitting import FitData, Run, fit_estimator
-from .large import LearnSample, TableSample, select_rows_by_value, train_on_all
-from .result import Training
+from .fitting import FitData, Run, fit_model
+from .large import FitSample, TableSample, select_rows_by_value, train_on_all
+from .outcome import Outcome
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,23 +39,23 @@ _ROWS_PER_PIECE = 1 << 16
 
 
 def train_on_cluster(
-    data: Source | InMemory, options: FitOptions, learn: LearnSample, run: Run
-) -> Training:
+    data: Source | InMemory, options: FitOptions, fit_sample: FitSample, run: Run
+) -> Outcome:
     """Learn from files that the workers of a cluster read."""
     from joblib import parallel_config  # which takes its time
 
     files = list_files(data)
     with (
         connect_cluster(options.scheduler, options.workers) as client,
-        interruptible("no model was written", run.model),
+        interruptible("no model was written", run.output),
         translate_worker_errors(),
     ):
         rows = _OnCluster(files, client, options, run)
         sample = rows.draw_sample()
         spread = partial(parallel_config, "dask", client=client)
-        training = train_on_all(rows, sample, learn(sample.rows(), spread))
-    training.metadata["training"]["data"] = Path(str(data)).name
-    return training
+        outcome = train_on_all(rows, sample, fit_sample(sample.rows(), spread))
+    outcome.facts["data"] = Path(str(data)).name
+    return outcome
 
 
 class _OnCluster:
@@ -95,45 +94,46 @@ class _OnCluster:
         return drawn
 
     def fit(
-        self, training: Training, estimator: BaseEstimator, n_rows: int
-    ) -> tuple[Training, int, Sequence[IntArray] | IntArray | None]:
+        self, outcome: Outcome, estimator: BaseEstimator, n_rows: int
+    ) -> tuple[Outcome, int, Sequence[IntArray] | IntArray | None]:
         """Fit a model to all rows; also returns how many it used, and their counts."""
         from dask import delayed
 
         import fewlabels.dask as machines
 
-        prepared, options = training.prepared, self.options
+        plan, of_sample, options = outcome.plan, outcome.rows, self.options
         meaning = None
         if options.target is not None:  # roles follow from values, the most frequent first
             distinct = [value for value, _ in self._values.most_common()]
-            roles = select_rows_by_value(prepared, options, distinct)
+            roles = select_rows_by_value(plan, of_sample, distinct)
             meaning = pd.DataFrame({"keep": roles.keep}, index=np.array(distinct, dtype=object))
             meaning["y"] = 0 if roles.y is None else roles.y
         with_labels = meaning is not None and roles.y is not None
         encode = delayed(encode_file, nout=2, pure=False)
-        how = delayed(prepared.schema), delayed(prepared.encoder), options.target, options.missing
+        how = (
+            delayed(of_sample.schema),
+            delayed(of_sample.encoder),
+            options.target,
+            options.missing,
+        )
         parts = [encode(file, *how, meaning) for file in self._parts]
         kind = getattr(machines, f"Dask{type(estimator).__name__}")
         model = kind(**estimator.get_params(deep=False), client=self._client)
         self.run.observer.report_stage("training on all rows on the cluster")
-        fitted = fit_estimator(
-            model,
-            FitData([X for X, _ in parts], [y for _, y in parts] if with_labels else None),
-            self.run,
-            given=options.parameters,
-            search=SearchPlan(0.0),
-        )
+        labels = [y for _, y in parts] if with_labels else None
+        data = FitData([X for X, _ in parts], labels)
+        fitted = fit_model(model, data, self.run, options.parameters)
         counts = None
         if with_labels:
             count, answers = delayed(count_answers), model.predict([X for X, _ in parts])
             each = [
-                count(answer, y, prepared.choice.method)
+                count(answer, y, plan.method)
                 for answer, (_, y) in zip(answers, parts, strict=True)
             ]
             each = self._client.gather(self._client.compute(each))
             counts = [_sum_counts(some) for some in zip(*each, strict=True)]
-        fitted = fitted._replace(estimator=model.to_local(), tuning=training.fitted.tuning)
-        return replace(training, fitted=fitted), model.shape_fit_[0], counts
+        fitted = replace(fitted, estimator=model.to_local(), tuning=outcome.model.tuning)
+        return replace(outcome, model=fitted), model.shape_fit_[0], counts
 
 
 def draw_sample(

@@ -12,57 +12,65 @@ from ...tables.models.files import is_model
 from ...tables.paths import check_output
 from ...tables.sources import InMemory, Source
 from ..observer import Observer, capture_warnings
-from .result import Training
+from .outcome import Outcome
+from .schedule import Schedule
 
 if TYPE_CHECKING:
     from ...report import Contents
     from ...report.contents import Rate
 
 
-def collect_contents(training: Training, observer: Observer, **about: Any) -> Contents:
-    """Collect the contents of a training's report, and add its facts to the training's.
+def collect_contents(
+    outcome: Outcome, schedule: Schedule, observer: Observer, **about: Any
+) -> Contents:
+    """Collect the contents of a fit's report, and add its facts to the fit's.
 
     ``about`` are the path of the model and the command that fitted it, if there are any.
     """
     from ...report import collect  # slow to import
 
-    facts = training.metadata["training"]
+    facts = outcome.facts
     with capture_warnings() as messages:
-        contents = collect(words=observer.words, **about, **training.parts_of_report())
+        parts = outcome.report_parts(schedule.deadline("report"))
+        contents = collect(words=observer.words, **about, **parts)
     facts["notes"] += [observer.words(note) for note in messages]
     facts["expected"] = rates_by_term(contents.findings.rates)
     return contents
 
 
-def write_training_report(
-    training: Training, path: PathLike, observer: Observer, *, model_path: PathLike, command: str
+def write_outcome_report(
+    outcome: Outcome,
+    path: PathLike,
+    schedule: Schedule,
+    observer: Observer,
+    model: PathLike,
+    command: str,
 ) -> None:
     """Write the report of a model that is saved already."""
     from ...report import write_report  # slow to import
 
     try:
-        about = dict(model_path=model_path, command=command)
-        write_report(path, collect_contents(training, observer, **about))
+        about = dict(model_path=model, command=command)
+        write_report(path, collect_contents(outcome, schedule, observer, **about))
     except KeyboardInterrupt:
-        raise Interrupted(f"The model {model_path} is written, but not its report.") from None
+        raise Interrupted(f"The model {model} is written, but not its report.") from None
 
 
-def expected_rates(training: Training) -> dict[str, dict[str, float | None]]:
-    """Return the error rates of a training without a report, as ``rates_by_term`` has them.
+def expected_rates(outcome: Outcome) -> dict[str, dict[str, float | None]]:
+    """Return the error rates of a fit without a report, as ``rates_by_term`` has them.
 
     These are rates that its tests have measured anyway: for positive and unlabelled rows, whose
     rates take more fits, there are none.
     """
-    tests = training.tests
+    tests, classes = outcome.evidence.tests, outcome.facts.get("classes")
     held = tests and tests.held
-    classes = training.metadata["training"].get("classes")
     if tests is None or not held or not classes or tests.has_no_signal:
         return {}
     from ...report.semi_supervised import estimate_rates  # slow to import
 
-    shares, y = tests.shares, training.prepared.found.y
+    y = outcome.rows.found.y
     assert y is not None  # there are classes
-    found, _ = estimate_rates(held, y, classes, training.comparison, shares)
+    found, _ = estimate_rates(held, y, classes, outcome.evidence.comparison, tests.shares)
     return rates_by_term(found)
 
 

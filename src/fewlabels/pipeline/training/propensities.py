@@ -83,7 +83,7 @@ def selection_columns(rows: pd.DataFrame, names: Sequence[str]) -> FloatArray:
     return np.hstack(parts)
 
 
-def weight_notes(estimator: BaseEstimator) -> list[str]:
+def describe_weights(estimator: BaseEstimator) -> list[str]:
     """Return what the user should know of the weights of a fitted model."""
     weights = getattr(estimator, "propensity_weights_", None)
     if weights is None:

@@ -1,63 +1,61 @@
-"""After the fit: whether the model beats chance, and whether its prior agrees with its labels.
-
-And whether a model of one class is better if rows of other values are its confirmed anomalies.
-"""
+"""Evidence for a model: whether it beats chance, and whether its prior agrees with its labels."""
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..._typing import IntArray, RowMatrix
 from ..._util.messages import quoted, ref
-from ...rows.repeats import Groups
 from ...tables.models.cautions import CANNOT_TELL, NOT_REJECTED, NOT_TESTED, REJECTED
-from ..observer import Observer
-from ..options.fit import FitOptions
-from ..tasks import Choice
-from ..tasks.one_class import BAG_PARAMETERS, SINGLE_MODEL_PARAMETERS
-from .budget import Budget, describe_cut
-from .comparison import encode_other_rows, find_other_rows
-from .fitting import FitResult
-from .preparing import PreparedTable
-from .result import Training
+from .encoding import EncodedRows
+from .fitting import FittedModel, Run
+from .schedule import Schedule
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from ...model_selection.one_class.anomalies import AnomalyTrial
+    from ...model_selection import BaselineComparison
     from ...model_selection.permutation import PermutationTest
     from ...model_selection.positive_unlabelled.random_labels import LabelledAtRandomTest
     from ...report.evidence.model_tests import Tests
-
-# Share of the time left that may be spent on anomalies.
-_MAX_ANOMALY_SHARE = 0.3
-# Methods whose kernel width may be another one, unless settings were given.
-_REPLACEABLE_METHODS = (None, "svdd")
 
 # Missed labelled rows, as a share of all, that a message gives as its reason.
 _MANY_MISSED_SHARE = 0.45
 
 
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What speaks for a model, and what against it.
+
+    ``tests`` say whether it beats chance and whether its prior agrees with its labels; None
+    without labels. ``comparison`` is with other methods, if they were compared. ``notes`` are for
+    the user.
+    """
+
+    tests: Tests | None = None
+    comparison: BaselineComparison | None = None
+    notes: tuple[str, ...] = ()
+
+
+def examine(
+    rows: EncodedRows, model: FittedModel, run: Run, before: Tests | None = None
+) -> Evidence:
+    """Test a fitted model; ``before`` are the tests of another model of these rows."""
+    if rows.found.y is None:
+        return Evidence()
+    run.observer.report_stage("testing the model against chance")
+    tests, notes = test_model(rows, model, run.schedule, before)
+    tests, more = compare_labelled(rows, model, run.schedule, tests)
+    return Evidence(tests, notes=(*notes, *more))
+
+
 def test_model(
-    fitted: FitResult,
-    X: RowMatrix,
-    y: IntArray,
-    budget: Budget,
-    *,
-    rows: pd.DataFrame | RowMatrix | None = None,
-    groups: Groups | None = None,
-    before: Tests | None = None,
+    rows: EncodedRows, model: FittedModel, schedule: Schedule, before: Tests | None = None
 ) -> tuple[Tests, list[str]]:
     """Return the ``Tests`` of a model that was fitted to labels, and notes for the user.
 
-    ``rows`` of the table are what ``X`` was made of, and ``groups`` of them are held out together.
     ``before`` are the ``Tests`` of another model of these rows. The test whether labels are random
     doesn't depend on the model, so it isn't made again.
     """
@@ -66,32 +64,35 @@ def test_model(
     from ...report.evidence.separating_columns import SEPARATE, find_separating_columns
     from ...rows.grouped_folds import count_once
 
-    deadline = budget.test()
-    tests, cut = run_tests(fitted.estimator, X, y, deadline, fitted.seconds, groups), deadline.cut
+    X, y, groups, estimator = rows.X, rows.found.y, rows.groups, model.estimator
+    assert y is not None  # the model was fitted to labels
+    has_prior = estimator.task.has_prior
+    deadline = schedule.deadline("test against chance")
+    tests, cut = run_tests(estimator, X, y, deadline, model.seconds, groups), deadline.cut
     once = slice(None) if groups is None else count_once(np.arange(len(y)), y, groups)
-    if fitted.estimator.task.has_prior and tests.signal and tests.signal.beats_chance:
+    if has_prior and tests.signal and tests.signal.beats_chance:
         known = before is not None and (before.labels, before.labels_untested)
         if not known or not any(known):
-            deadline = budget.test_labels()
-            known = check_labels(fitted.estimator, X[once], y[once], deadline)
+            deadline = schedule.deadline("test of the labels")
+            known = check_labels(estimator, X[once], y[once], deadline)
             cut = cut + deadline.cut
         tests = tests._replace(labels=known[0], labels_untested=known[1])
-    if tests.contradiction and rows is not None:
+    if tests.contradiction:
         assert tests.signal is not None  # a contradiction follows from it
         if tests.signal.area >= SEPARATE:
-            tests = tests._replace(apart=find_separating_columns(rows, y == 1))
-    if not fitted.estimator.task.has_prior and not tests.has_no_signal:
-        deadline = budget.test_labels()
-        tests = tests._replace(shares=class_shares(fitted.estimator, X[once], y[once], deadline))
+            tests = tests._replace(apart=find_separating_columns(rows.found.rows, y == 1))
+    if not has_prior and not tests.has_no_signal:
+        deadline = schedule.deadline("test of the labels")
+        tests = tests._replace(shares=class_shares(estimator, X[once], y[once], deadline))
         cut = cut + deadline.cut
-    notes = [describe_cut(what, budget.seconds) for what in cut]
+    notes = [schedule.describe_cut(what) for what in cut]
     if tests.signal is None:
         notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
     return tests, notes
 
 
 def compare_labelled(
-    tests: Tests, estimator: BaseEstimator, prepared: PreparedTable, budget: Budget
+    rows: EncodedRows, model: FittedModel, schedule: Schedule, tests: Tests
 ) -> tuple[Tests, list[str]]:
     """Return tests that say whether labelled rows are unlike the unlabelled ones, and notes.
 
@@ -99,22 +100,21 @@ def compare_labelled(
     """
     from ...report.evidence.covariate_shift import find_covariate_shift, find_shift_of_positives
 
-    found, y, deadline = prepared.found, prepared.found.y, budget.test_labels()
+    found, y, deadline = rows.found, rows.found.y, schedule.deadline("test of the labels")
     if (
         y is None
         or tests.has_no_signal
-        or getattr(estimator, "propensity_weights_", None) is not None
+        or getattr(model.estimator, "propensity_weights_", None) is not None
     ):
         return tests, []
-    if tests.shares is None:
+    shares = tests.shares
+    if shares is None:
         dates = found.schema.names("date")
         return tests._replace(unlike=find_shift_of_positives(found.rows, y, dates)), []
-    draws = tests.shares.draws
-    unlike = find_covariate_shift(found.rows, prepared.X, y, draws, deadline)
-    shares = tests.shares
+    unlike = find_covariate_shift(found.rows, rows.X, y, shares.draws, deadline)
     if unlike is not None and unlike.is_significant:  # and then the rows don't show the ratio
         shares = shares._replace(at_random=1.0)
-    notes = [describe_cut(what, budget.seconds) for what in deadline.cut]
+    notes = [schedule.describe_cut(what) for what in deadline.cut]
     return tests._replace(unlike=unlike, shares=shares), notes
 
 
@@ -294,101 +294,3 @@ def contradiction_words(
         columns = f"column{'s' * (len(apart) > 1)} {' and '.join(map(quoted, apart))}"
         cause = f"The {columns} {alone} the labelled from the unlabelled rows, so {probably}"
     return f"The estimated prior contradicts the labels: {why}. {cause}"
-
-
-def use_anomalies(
-    prepared: PreparedTable,
-    fitted: FitResult,
-    options: FitOptions,
-    budget: Budget,
-    observer: Observer,
-) -> tuple[PreparedTable, FitResult, dict[str, Any] | None]:
-    """Fit with rows of other values as confirmed anomalies, if they help.
-
-    Also what the model file says of it: None where there are no such rows, or no time budget.
-    """
-    settings = options.parameters.keys() & {*SINGLE_MODEL_PARAMETERS, *BAG_PARAMETERS}
-    fixed = bool(settings) or options.method not in _REPLACEABLE_METHODS
-    none = prepared, fitted, None
-    if not budget.seconds or not find_other_rows(prepared.file, prepared.roles).size:
-        return none
-    from ...model_selection.one_class.anomalies import (
-        AnomalyTrial,
-        fit_with_anomalies,
-        try_anomalies,
-    )
-
-    if fixed and not fitted.estimator.takes_anomalies:
-        return none
-    parts = prepared.file, prepared.roles, prepared.encoder, prepared.schema
-    known, _ = encode_other_rows(*parts)
-    if known is None:
-        return none
-    observer.report_stage("testing whether rows of other values help as confirmed anomalies")
-    try:
-        trial = try_anomalies(
-            fitted.estimator,
-            prepared.X,
-            known,
-            fixed=fixed,
-            seconds=_MAX_ANOMALY_SHARE * budget.seconds_left,
-            seed=options.parameters.get("random_state") or 0,
-        )
-        if trial.is_used:
-            assert trial.estimator is not None
-            since = time.perf_counter()
-            estimator = fit_with_anomalies(trial.estimator, prepared.X, known)
-            seconds = time.perf_counter() - since
-    except KeyboardInterrupt:
-        trial = AnomalyTrial(why_not="Ctrl-C ended the test whether they help")
-    fitted.messages.append(_trial_words(trial, known.shape[0]))
-    facts = _trial_facts(trial, known.shape[0])
-    if not trial.is_used:
-        return prepared, fitted, facts
-    if not isinstance(estimator, type(fitted.estimator)):
-        why = f"{prepared.choice.why}; a single model, because confirmed anomalies improve it"
-        prepared = replace(prepared, choice=Choice("svdd", why))
-    fitted = fitted._replace(estimator=estimator, tuning=None, seconds=seconds)
-    search = prepared.search._replace(why_not="the best on held-out rows and confirmed anomalies")
-    return replace(prepared, search=search), fitted, facts
-
-
-def explain_anomalies_used(training: Training) -> str:
-    """Return why a model with confirmed anomalies is kept; empty for others."""
-    used = (training.metadata["training"].get("anomalies") or {}).get("used")
-    name = training.prepared.choice.method
-    return f"{name} is kept because it uses confirmed anomalies" if used else ""
-
-
-def _trial_words(trial: AnomalyTrial, n_known: int) -> str:
-    """Return what the user should know of a trial, in one sentence."""
-    rows = f"{n_known} rows of other values are"
-    if trial.estimator is None:
-        return f"{rows} left out: {trial.why_not}"
-    gain = f"{trial.gain:+.3f}, 95 % CI {trial.low:+.3f} to {trial.high:+.3f}"
-    classifier, best = "", max(trial.without, trial.auc)
-    if trial.of_classifier > best:
-        classifier = (
-            f"; a random forest trained on the labels reaches {trial.of_classifier:.3f}, so "
-            "consider a classifier if new anomalies will be of the same kinds"
-        )
-    if trial.is_used:
-        return (
-            f"{rows} used as confirmed anomalies: the held-out ROC AUC is {trial.auc:.3f}, and "
-            f"{trial.without:.3f} if they are left out ({gain}); comparisons with other methods "
-            f"use normal rows only{classifier}"
-        )
-    if trial.why_not:
-        return f"{rows} left out: {trial.why_not} (gain of the model with them {gain}){classifier}"
-    return (
-        f"{rows} left out: as confirmed anomalies they don't clearly improve the held-out ROC AUC "
-        f"({gain}){classifier}"
-    )
-
-
-def _trial_facts(trial: AnomalyTrial, n_known: int) -> dict[str, Any]:
-    """Return what a model file keeps of a trial, plain values only."""
-    numbers = {"auc": trial.auc, "without": trial.without, "low": trial.low, "high": trial.high}
-    numbers["classifier"] = trial.of_classifier
-    plain = {name: float(v) if math.isfinite(v) else None for name, v in numbers.items()}
-    return {"known": int(n_known), "used": bool(trial.is_used), **plain}
