@@ -43,11 +43,12 @@ def find_problems(repository: Path, version: str, tagged: bool) -> list[str]:
         problems.append(f"The tag {tag} exists. Set a new version in pyproject.toml.")
     changelog = (repository / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = re.search(r"^## (.*)", changelog, flags=re.MULTILINE)
-    if not newest or not re.fullmatch(rf"\[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d", newest[1]):
-        problems.append(
-            f"The first entry of CHANGELOG.md is '{newest and newest[1]}'. "
-            f"Make it '[{version}] - YYYY-MM-DD', with the day of the release."
-        )
+    expected = rf"\[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d"
+    advice = f"Begin it with '## [{version}] - ' and the day of the release, as YYYY-MM-DD."
+    if newest is None:
+        problems.append(f"CHANGELOG.md has no entry. {advice}")
+    elif not re.fullmatch(expected, newest[1]):
+        problems.append(f"The first entry of CHANGELOG.md is '{newest[1]}'. {advice}")
     if list((repository / "changelog.d").glob("*.*.md")):
         problems.append(
             "changelog.d has fragments. Move them into CHANGELOG.md: "

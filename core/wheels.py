@@ -37,12 +37,14 @@ def build_archives(folder: Path, platforms: list[str]) -> None:
 
 def run_build(kind: str, source: Path, folder: Path, **variables: str) -> None:
     """Build one archive with the packages of this environment."""
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "build", kind, "--no-isolation", source, "--outdir", folder],
         env={**os.environ, **variables},
-        check=True,
-        stdout=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
     )
+    if done.returncode:
+        raise SystemExit(f"{done.stdout}{done.stderr}The archive can't be built; see above.")
 
 
 def main(platforms: list[str]) -> None:

@@ -1,13 +1,14 @@
 """Install the package in a fresh environment without a compiler, and use it.
 
-    python tests/packaging/try_package.py            # build both archives, check and try them
-    python tests/packaging/try_package.py dist       # check the archives of a folder, try a wheel
-    python tests/packaging/try_package.py 0.1.0      # try what was published
+    python tests/packaging/try_package.py                # build both archives, check and try them
+    python tests/packaging/try_package.py dist           # check a folder's archives, try a wheel
+    python tests/packaging/try_package.py --published    # try this version as it was published
 
 Not a test that pytest collects: it takes a minute and the network. `make package` runs the first
 command, `make release` the second, and the workflow that publishes runs the third.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -49,14 +51,20 @@ COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cl", "zig")
 TRIES, SECONDS_BETWEEN_TRIES = 20, 30
 
 
-def main(given=None):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("archives", nargs="?", type=Path, help="a folder of archives")
+    parser.add_argument("--published", action="store_true", help="install from the index")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        if given and not Path(given).is_dir():
-            use(folder, f"fewlabels=={given}", "--only-binary", "fewlabels", tries=TRIES)
+        if given.published:
+            with open(REPOSITORY / "pyproject.toml", "rb") as file:
+                version = tomllib.load(file)["project"]["version"]
+            use(folder, f"fewlabels=={version}", "--only-binary", "fewlabels", tries=TRIES)
             return
-        archives = Path(given) if given else folder / "dist"
-        if not given:
+        archives = given.archives or folder / "dist"
+        if not given.archives:
             run(sys.executable, "-m", "build", "--outdir", archives, REPOSITORY)
         check(archives)
         use(folder, "fewlabels", "--no-index", "--find-links", archives.resolve())
@@ -179,4 +187,4 @@ def say(text):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
