@@ -65,6 +65,13 @@ def git(repository: Path, *words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+def run_python(*words: str | Path) -> None:
+    """Run a program that prints what is wrong, and end with it if it fails."""
+    code = subprocess.run([sys.executable, *words]).returncode
+    if code:
+        raise SystemExit(code)
+
+
 def write_checksums(folder: Path) -> None:
     """Write SHA256SUMS, which `sha256sum --check` reads."""
     lines = [
@@ -88,10 +95,8 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     build_archives(folder, list(WHEELS))
-    run = [sys.executable, "-m", "twine", "check", "--strict", *sorted(folder.iterdir())]
-    subprocess.run(run, check=True)
-    try_package = REPOSITORY / "tests" / "packaging" / "try_package.py"
-    subprocess.run([sys.executable, try_package, folder], check=True)
+    run_python("-m", "twine", "check", "--strict", *sorted(folder.iterdir()))
+    run_python(REPOSITORY / "tests" / "packaging" / "try_package.py", folder)
     write_checksums(folder)
     if not tagged:
         print(NEXT_STEPS.format(version=version, folder=folder.name))

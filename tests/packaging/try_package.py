@@ -87,11 +87,11 @@ def check_wheel(wheel, sources):
     names = set(zipfile.ZipFile(wheel).namelist())
     in_package = {name for name in names if name.startswith("fewlabels/")}
     libraries = {name for name in in_package if name.startswith("fewlabels/_core/lib/")}
-    expect(libraries, "the wheel lacks the compiled core")
+    expect(libraries, f"{wheel.name} lacks the compiled core")
     both = in_package - libraries
     expect(both == sources, f"in one of wheel and sources: {both ^ sources}")
     expect("fewlabels/py.typed" in names, "the wheel lacks py.typed")
-    expect("-py3-none-" in wheel.name and "any" not in wheel.name, f"its tag: {wheel.name}")
+    expect("-py3-none-" in wheel.name and "-any" not in wheel.name, f"its tag: {wheel.name}")
     rest = {name for name in names if not name.startswith("fewlabels/")}
     info = {name.split("/", 1)[1] for name in rest}
     expect(all(".dist-info/" in name for name in rest), f"the wheel holds {sorted(rest)}")
@@ -105,7 +105,10 @@ def check_archive(archive, sources):
     needed = {"LICENSE", "README.md", "pyproject.toml", *(f"src/{name}" for name in sources)}
     needed |= {"setup.py", "core/backend.py", "core/compile.py", "core/src/block.cpp"}
     expect(needed <= inside, f"the sdist lacks {sorted(needed - inside)}")
-    expect(not any(name.endswith((".so", ".dll")) for name in inside), "libraries in the sdist")
+    expect(
+        not any(name.endswith((".so", ".dylib", ".dll")) for name in inside),
+        "libraries in the sdist",
+    )
     say(f"{archive.name}: {len(inside)} files, {archive.stat().st_size / 1e3:.0f} kB")
 
 
