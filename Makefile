@@ -10,15 +10,10 @@ CORE := setup.py $(wildcard core/*.py core/src/*) src/fewlabels/_core/fewlabels.
 # What meets the dependencies' interfaces: validation, files, tables, terminals, graphs.
 OLDEST_TESTS ?= tests/tables tests/cli tests/portability tests/one_class/test_ecosystem.py tests/one_class/test_scikit_learn.py
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
-# What meets the version of Python: imports, docstrings, files, processes, threads, the commands.
-VERSIONS_TESTS ?= tests/_util tests/pipeline/test_schema.py tests/tables tests/labelling tests/hostile/test_sample.py \
-  tests/meta --ignore tests/meta/test_shown_code.py tests/cluster/test_machines.py \
-  $(addprefix tests/cli/test_,errors.py fit.py predict.py process.py reading.py) \
-  $(addprefix tests/one_class/test_,ecosystem.py scikit_learn.py) tests/base/test_two_threads.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test suite quick lint format package oldest versions docs bench wheels sanitize tables prose changelog clean
+.PHONY: help demo test suite quick lint format package oldest versions docs bench wheels release sanitize tables prose changelog clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -52,15 +47,17 @@ package: $(VENV)/installed-test ## Build sdist and wheel, install the wheel afre
 oldest: $(OLDEST)/installed ## Test with the oldest versions of all dependencies (requirements/oldest.txt)
 	$(OLDEST)/bin/python -m pytest $(PYTEST_ARGS) -W default $(OLDEST_TESTS)
 
-versions: $(VENV)/installed-test ## Test the wheel with each of PYTHONS that is found (VERSIONS_TESTS=tests: all tests)
-	$(BIN)/python tests/versions.py $(VERSIONS_ARGS) $(PYTHONS) -- $(PYTEST_ARGS) $(VERSIONS_TESTS)
+versions: $(VENV)/installed-test ## Test the wheel with each of PYTHONS that is found (VERSIONS_ARGS=--all: all tests)
+	$(BIN)/python tests/versions.py $(VERSIONS_ARGS) $(PYTHONS) -- $(PYTEST_ARGS)
 
 docs: $(VENV)/installed-docs ## Build the documentation site into docs/_build/html, examples included
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
 
-wheels: $(VENV)/installed-test ## Build wheels for all platforms into dist (WHEELS="manylinux_2_17_x86_64" for some)
-	$(PIP) install --quiet 'setuptools>=77' ziglang
+wheels: $(VENV)/installed-release ## Build wheels for all platforms into dist (WHEELS="manylinux_2_17_x86_64" for some)
 	$(BIN)/python core/wheels.py $(WHEELS)
+
+release: $(VENV)/installed-release ## Build and try what a release publishes, and say how to publish it (RELEASING.md)
+	$(BIN)/python core/release.py $(RELEASE_ARGS)
 
 sanitize: $(VENV)/installed-test ## Run the core's tests and fuzz programs with address and undefined-behaviour checks
 	$(BIN)/python core/sanitize.py
@@ -83,6 +80,9 @@ clean: ## Remove the environment, caches and results
 	rm -rf demo-output results src/*.egg-info docs/_build docs/gallery docs/reference
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# `pip install --group` came with pip 25.1, and Python 3.11 to 3.13 bring an older one.
+NEW_PIP := $(PIP) install --quiet 'pip>=25.1'
+
 # Stamp files: installing again is needed only when pyproject.toml or the C++ core changes.
 
 $(BIN)/python:
@@ -96,24 +96,33 @@ $(VENV)/installed: pyproject.toml $(CORE) | $(BIN)/python
 	@touch $@
 
 $(VENV)/installed-test: pyproject.toml $(CORE) | $(BIN)/python
-	$(PIP) install --quiet --editable '.[test]'
+	$(NEW_PIP)
+	$(PIP) install --quiet --editable . --group test
 	@touch $@ $(VENV)/installed
 
 $(OLDEST)/installed: pyproject.toml $(CORE) requirements/oldest.txt | $(BIN)/python
 	$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 13))' || { \
 	  echo "The oldest versions exist for Python 3.11 and 3.12: make PYTHON=python3.11 oldest"; exit 1; }
 	$(BIN)/python -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet \
-	  --editable '.[test]' --constraint requirements/oldest.txt
+	$(NEW_PIP)
+	$(PIP) --python $(OLDEST)/bin/python install --quiet --editable . --group test \
+	  --constraint requirements/oldest.txt
 	@touch $@
 
 $(VENV)/installed-docs: pyproject.toml $(CORE) | $(BIN)/python
-	$(PIP) install --quiet --editable '.[docs]'
+	$(NEW_PIP)
+	$(PIP) install --quiet --editable . --group docs
 	@touch $@ $(VENV)/installed
 
 $(VENV)/installed-benchmarks: pyproject.toml $(CORE) | $(BIN)/python
-	$(PIP) install --quiet --editable '.[benchmarks]'
+	$(NEW_PIP)
+	$(PIP) install --quiet --editable . --group benchmarks
 	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-release: pyproject.toml | $(BIN)/python
+	$(NEW_PIP)
+	$(PIP) install --quiet --group release
+	@touch $@
 
 .PHONY: fuzz
 fuzz: $(VENV)/installed-test ## Random programs against path following, two processes (FUZZ_ARGS="--first 0 --programs 20000")

@@ -41,8 +41,9 @@ CODE = "tests/meta/test_shown_code.py"
 PROSE = ["tests/meta/test_vocabulary.py", "tests/meta/test_documentation.py"]
 # What other files affect: the beginning of a path, and tests.
 OTHERS = {
-    "core/": ["tests/core", "tests/kernels", "tests/problem"],
+    "core/": ["tests/core", "tests/kernels", "tests/problem", "tests/packaging"],
     "changelog.d/": ["tests/meta/test_changelog.py"],
+    ".github/": ["tests/meta/test_community.py", "tests/meta/test_versions.py"],
     "pyproject.toml": [f"tests/meta/test_{name}.py" for name in ("bounds", "extras", "versions")],
     "Makefile": [f"tests/meta/test_{name}.py" for name in ("quick", "documentation", "versions")],
     "benchmarks/": ["tests/meta/test_results.py"],

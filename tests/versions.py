@@ -1,12 +1,12 @@
 """Run tests with several versions of Python, each in a fresh environment: `make versions`.
 
-    python tests/versions.py python3.12 /opt/python3.13/bin/python -- tests/tables --numprocesses 2
+    python tests/versions.py python3.12 /opt/python3.13/bin/python -- --numprocesses 2
 
-Not a test that pytest collects. Pythons that aren't found are left out, with a line, and with
-``--others`` those of the version that runs this script. The wheel is built once; the tests use it,
-not the source tree. What follows ``--`` is for pytest.
+Not a test that pytest collects. Pythons that aren't found are left out, with a line. The wheel is
+built once; the tests use it, not the source tree. What follows ``--`` is for pytest.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -18,6 +18,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+# What meets the version of Python: imports, docstrings, files, processes, threads, the commands.
+TESTS = [
+    "tests/_util",
+    "tests/pipeline/test_schema.py",
+    "tests/tables",
+    "tests/labelling",
+    "tests/hostile/test_sample.py",
+    "tests/meta",
+    "--ignore=tests/meta/test_shown_code.py",
+    "tests/cluster/test_machines.py",
+    *(f"tests/cli/test_{name}.py" for name in ("errors", "fit", "predict", "process", "reading")),
+    "tests/one_class/test_ecosystem.py",
+    "tests/one_class/test_scikit_learn.py",
+    "tests/base/test_two_threads.py",
+]
 # ensurepip: the packages of some systems come without what makes environments.
 ABOUT = (
     "import sys, ensurepip; print(sys.executable, '%d.%d.%d' % sys.version_info[:3], sep='\\n')"
@@ -66,22 +81,24 @@ def call(*words, **options):
 
 
 def build(folder):
-    """Build the wheel, and return its path."""
+    """Build the wheel."""
     # From a source archive: building in the source tree takes the core away while it compiles.
     words = [sys.executable, "-m", "build", "--outdir", folder, REPOSITORY]
     if call(*words, stdout=subprocess.DEVNULL):
         raise SystemExit("versions: the wheel can't be built")
-    (wheel,) = Path(folder).glob("*.whl")
-    return wheel
 
 
-def install(python, wheel, folder):
-    """A fresh environment with the wheel and what its tests need; its interpreter, or None."""
+def install(python, wheels, folder):
+    """A fresh environment with a wheel and what its tests need; its interpreter, or None."""
     if call(python.path, "-m", "venv", folder):
         return None
     inside = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    pip = [inside, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    return None if call(*pip, f"{wheel}[test]") else inside
+    # This environment's pip, which knows groups.
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", inside]
+    pip += ["install", "--quiet"]
+    group = f"{REPOSITORY / 'pyproject.toml'}:test"
+    failed = call(*pip, "--no-deps", "--no-index", "--find-links", wheels, "fewlabels")
+    return None if failed or call(*pip, "fewlabels", "--group", group) else inside
 
 
 def test(inside, arguments):
@@ -89,7 +106,7 @@ def test(inside, arguments):
     place = subprocess.run(
         [inside, "-c", WHERE], cwd=REPOSITORY, capture_output=True, text=True, env=environment()
     ).stdout.strip()
-    if not place.startswith(str(inside.parents[1])):
+    if not Path(place).resolve().is_relative_to(inside.parents[1].resolve()):
         say(f"not the installed package would be tested, but {place or 'none'}")
         return False
     return call(inside, "-m", "pytest", *arguments, cwd=REPOSITORY) == 0
@@ -101,33 +118,37 @@ def say(text):
 
 def main(words):
     place = words.index("--") if "--" in words else len(words)
-    names, arguments = words[:place], words[place + 1 :]
-    others = "--others" in names
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("pythons", nargs="+", metavar="PYTHON", help="a command or path")
+    parser.add_argument("--others", action="store_true", help="leave this version of Python out")
+    parser.add_argument("--all", action="store_true", help="run all tests, not a selection")
+    parser.add_argument("--wheels", type=Path, help="a folder with a wheel for this computer")
+    given = parser.parse_args(words[:place])
+    arguments = [*words[place + 1 :], *(["tests"] if given.all else TESTS)]
     pythons = []
-    for name in names:
-        if name == "--others":
-            continue
+    for name in given.pythons:
         python = find(name)
         if python is None:
             say(f"{name} was not found and is left out")
-        elif others and python.version.split(".")[:2] == [*map(str, sys.version_info[:2])]:
+        elif given.others and python.version.split(".")[:2] == [*map(str, sys.version_info[:2])]:
             say(f"{name} is left out: this version runs the other tests")
         else:
             pythons.append(python)
     if not pythons:
-        say("nothing to test" if others else "no Python was found; name some with PYTHONS=")
-        return 0 if others else 1
-    return 1 if failures(pythons, arguments) else 0
+        say("nothing to test" if given.others else "no Python was found; name some with PYTHONS=")
+        return 0 if given.others else 1
+    return 1 if failures(pythons, arguments, given.wheels) else 0
 
 
-def failures(pythons, arguments):
+def failures(pythons, arguments, wheels=None):
     """The versions with which tests fail, or that can't be set up."""
     failed = []
     with tempfile.TemporaryDirectory(prefix="fewlabels-versions-") as folder:
-        wheel = build(Path(folder) / "dist")
+        if wheels is None:
+            build(wheels := Path(folder) / "dist")
         with ThreadPoolExecutor(1) as installing:  # the next one while the tests run
             ready = [
-                installing.submit(install, python, wheel, Path(folder) / str(number))
+                installing.submit(install, python, wheels, Path(folder) / str(number))
                 for number, python in enumerate(pythons)
             ]
             for number, (python, later) in enumerate(zip(pythons, ready, strict=True)):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _DOCUMENTS = (
-    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "llms.txt",
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md", "SECURITY.md", "llms.txt",
     "benchmarks/README.md", "changelog.d/*.md", "docs/*.md", ".github/*.md",
     ".github/ISSUE_TEMPLATE/*.yml", "examples/*.py", "examples/*.rst",
 )  # fmt: skip

@@ -69,8 +69,6 @@ def test_version_has_one_value(repository):
     assert version == fewlabels.__version__
     citation = (repository / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {version}\n" in citation
-    changelog = (repository / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert "## [Unreleased]" in changelog or f"## [{version}]" in changelog
 
 
 # -- docstrings --------------------------------------------------------------------------

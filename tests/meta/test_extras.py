@@ -112,14 +112,24 @@ def test_every_extra_installs_its_package(repository):
         assert any(line.startswith(package.replace("_", "-")) for line in wanted), package
 
 
-def test_the_site_is_built_with_what_its_extra_installs(repository):
-    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    wanted, there = ["docs"], set()
+def test_extras_are_for_users_only(repository):
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    assert set(project["project"]["optional-dependencies"]) == set(EXTRAS.values())
+    assert set(project["dependency-groups"]) == {"test", "docs", "benchmarks", "release"}
+
+
+def test_the_site_is_built_with_what_its_group_installs(repository):
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+
+    def named_in(lines):
+        inner = (re.match(r"fewlabels\[(.*)\]", line) for line in lines)
+        return [name for found in inner if found for name in found[1].split(",")]
+
+    wanted, there = named_in(project["dependency-groups"]["docs"]), set()
     while wanted:
         there.add(extra := wanted.pop())
-        inner = (re.match(r"fewlabels\[(.*)\]", line) for line in extras[extra])
-        wanted += [name for found in inner if found for name in found[1].split(",")]
+        wanted += named_in(extras[extra])
     settings = ast.parse((repository / "docs" / "conf.py").read_text(encoding="utf-8"))
     (tasks,) = (
         node.value

@@ -121,17 +121,40 @@ def project(repository):
     return tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def test_every_version_is_declared_and_tried(repository):
-    declared = [
+def declared_versions(repository):
+    return [
         text.removeprefix("Programming Language :: Python :: ")
         for text in project(repository)["classifiers"]
         if re.search(r":: 3\.\d+$", text)
     ]
+
+
+def test_every_version_is_declared_and_tried(repository):
+    declared = declared_versions(repository)
     makefile = (repository / "Makefile").read_text(encoding="utf-8")
     (tried,) = re.findall(r"^PYTHONS \?= (.*)$", makefile, re.MULTILINE)
     assert tried.split() == [f"python{version}" for version in declared]
     assert project(repository)["requires-python"] == f">={declared[0]}"
     assert declared == [f"3.{11 + k}" for k in range(len(declared))]
+
+
+def test_workflows_try_every_version_and_run_files_that_exist(repository):
+    yaml = pytest.importorskip("yaml")
+    jobs = {}
+    for path in (repository / ".github" / "workflows").glob("*.yml"):
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert workflow["permissions"] == {"contents": "read"} and workflow["concurrency"]
+        jobs |= workflow["jobs"]
+    declared = declared_versions(repository)
+    (linux,) = (step["with"] for step in jobs["linux"]["steps"] if "with" in step
+                if "python-version" in step["with"])  # fmt: skip
+    assert sorted(linux["python-version"].split()) == declared
+    assert jobs["platforms"]["strategy"]["matrix"]["python"] == declared
+    assert all(job["timeout-minutes"] <= 90 for job in jobs.values())
+    runs = " ".join(step.get("run", "") for job in jobs.values() for step in job["steps"])
+    files = re.findall(r"[\w./]+\.py|\.ci/run", runs)
+    assert {".ci/run", "tests/versions.py", "tests/packaging/try_package.py"} == set(files)
+    assert all((repository / name).is_file() for name in files)
 
 
 def script(path, text):
