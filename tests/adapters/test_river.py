@@ -187,7 +187,7 @@ def test_consolidating_on_the_way(rng):
 
 
 def test_document():
-    text = (Path(__file__).parents[2] / "docs" / "river.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs/guides/river.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     exec(code, {})
 
