@@ -27,8 +27,7 @@ DOCUMENTS = (
     "docs/benchmarks.md",
     "docs/guides/gpu.md",
     "docs/guides/monitoring.md",
-    "docs/reference/monitoring-results.md",
-    "docs/guides/pu-ensemble.md",
+    "docs/guides/positive-unlabelled.md",
 )
 # What every entry has; "columns" name the cells of a row after its label.
 REQUIRED = ("name", "unit", "columns", "rows", "commit", "date", "hardware", "versions", "program")

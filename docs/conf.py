@@ -190,7 +190,7 @@ def _write(name, lines):
 
 # Files of the repository that are pages of the site too, or that a page of the site is made from.
 _SITE = {
-    "benchmarks/README.md": "internals/benchmarks-how-to.md",
+    "benchmarks/README.md": "internals/contributing.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "internals/contributing.md",
     "README.md": "learn/start.md",

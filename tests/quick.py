@@ -179,7 +179,7 @@ def users_of_helper(path):
 
 
 # Pages whose blocks have tests of their own, and pages that quote other files.
-ELSEWHERE = {"benchmarks.md", "cluster.md", "gpu.md", "river.md", "core.md"}
+ELSEWHERE = {"benchmarks.md", "cluster.md", "gpu.md", "core.md"}
 
 
 def documents_with_code():
