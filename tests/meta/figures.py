@@ -8,7 +8,7 @@ code. So a result that a comment states is printed:
     print(model.prior_, model.prior_interval_)  # 0.24 (0.13 to 0.31)
     print(found.sum(), truth[found].mean())     # 121 rows, 99 % of them malignant
 
-A block ``output`` beneath code or commands is what they print. Words and their order are exact, and
+A block ``output`` beneath code or commands is what they print. Words and their order are exact,
 spaces are not. Numbers may differ by 2 %, and seconds by any factor. A line ``...`` stands for any
 lines, and ``...`` within a line for any text.
 """
