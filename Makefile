@@ -77,7 +77,7 @@ changelog: $(VENV)/installed-test ## Show the changelog entries of the next rele
 
 clean: ## Remove the environment, caches and results
 	rm -rf $(VENV) $(OLDEST) .cache .pytest_cache .ruff_cache .import_linter_cache .mypy_cache build dist
-	rm -rf demo-output results src/*.egg-info docs/_build docs/gallery docs/reference
+	rm -rf demo-output results src/*.egg-info docs/_build docs/gallery docs/api
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # `pip install --group` came with pip 25.1, and Python 3.11 to 3.13 bring an older one.

@@ -25,10 +25,9 @@ RESULTS = Path(__file__).resolve().parent / "results.json"
 DOCUMENTS = (
     "README.md",
     "docs/benchmarks.md",
-    "docs/gpu.md",
-    "docs/monitoring.md",
-    "docs/monitoring-results.md",
-    "docs/pu-ensemble.md",
+    "docs/guides/gpu.md",
+    "docs/guides/monitoring.md",
+    "docs/guides/positive-unlabelled.md",
 )
 # What every entry has; "columns" name the cells of a row after its label.
 REQUIRED = ("name", "unit", "columns", "rows", "commit", "date", "hardware", "versions", "program")

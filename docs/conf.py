@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -60,6 +61,8 @@ html_show_sourcelink = False
 html_math_renderer = "mathml"
 
 _HERE = Path(__file__).parent
+# Pages that are made from the program.
+_API = _HERE / "api"
 # Mean number of characters per cell from which a column is running text, and needs much room.
 _PROSE, _LONG = 20, 45
 # Number of characters that a word of code may have to stay in one line on a narrow screen.
@@ -140,7 +143,7 @@ def _resolve(name):
 
 def _write_reference():
     """A page for every public object, under the task it serves."""
-    listed, pages = set(), set()
+    listed, pages = set(), {"index.rst"}
     lines = ["API by task", "===========", ""]
     lines += ["The docstrings of all public classes and functions, as ``help()`` prints them.", ""]
     for title, entries in _TASKS:
@@ -150,11 +153,11 @@ def _write_reference():
                 if _resolve(name) not in listed:
                     listed.add(_resolve(name))
                     names.append(name)
-        lines += [title, "-" * len(title), "", ".. autosummary::", "   :toctree: reference", ""]
+        lines += [title, "-" * len(title), "", ".. autosummary::", "   :toctree: .", ""]
         lines += [*(f"   ~{name}" for name in names), ""]
         pages |= {f"{name}.rst" for name in names}
-    _write("api.rst", lines)
-    for page in (_HERE / "reference").glob("*.rst"):
+    _write("index.rst", lines)
+    for page in _API.glob("*.rst"):
         if page.name not in pages:  # the object no longer exists
             page.unlink()
 
@@ -179,24 +182,35 @@ def _write_command_line():
 
 def _write(name, lines):
     """Write a page unless it is there, so that Sphinx need not read it again."""
-    target, text = _HERE / name, "\n".join(lines)
+    target, text = _API / name, "\n".join(lines)
+    _API.mkdir(exist_ok=True)
     if not target.exists() or target.read_text(encoding="utf-8") != text:
         target.write_text(text, encoding="utf-8")
 
 
+# Files of the repository that are pages of the site too, or that a page of the site is made from.
+_SITE = {
+    "benchmarks/README.md": "internals/contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "internals/contributing.md",
+    "README.md": "learn/start.md",
+    "examples/README.rst": "gallery/index.rst",
+    "src/fewlabels/__init__.py": "api/index.rst",
+    "src/fewlabels/cli": "api/command-line-options.md",
+}
+
+
 def _local_links(app, name, source):
-    """Pages of the repository that lie elsewhere are pages of the site too."""
-    for there, here in (
-        ("../benchmarks/README.md", "benchmarks-how-to.md"),
-        ("../CHANGELOG.md", "changelog.md"),
-        ("../CONTRIBUTING.md", "contributing.md"),
-        ("../README.md", "start.md"),
-        ("../examples/README.rst", "gallery/index.rst"),
-        # What the site writes itself. In a checkout the links lead to the sources of these pages.
-        ("../src/fewlabels/__init__.py", "api.rst"),
-        ("../src/fewlabels/cli/", "command-line-options.md"),
-    ):
-        source[0] = source[0].replace(f"]({there}", f"]({here}")
+    """Lead links to files of the repository to their pages on the site."""
+    folder = (_HERE / name).parent
+
+    def link(found):
+        target = os.path.relpath(folder / found[1], _HERE.parent)
+        if target not in _SITE:
+            return found[0]
+        return f"]({os.path.relpath(_HERE / _SITE[target], folder)}"
+
+    source[0] = re.sub(r"\]\((\.\./[^)#\s]*)", link, source[0])
 
 
 def _mark_prose(app, tree, name):

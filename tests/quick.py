@@ -23,6 +23,7 @@ from collections import deque
 from pathlib import Path
 
 import seconds
+from meta.prose import pages
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ALWAYS = ["tests/meta/test_house.py", "tests/meta/test_layers.py"]
@@ -179,15 +180,15 @@ def users_of_helper(path):
 
 
 # Pages whose blocks have tests of their own, and pages that quote other files.
-ELSEWHERE = {"benchmarks.md", "cluster.md", "gpu.md", "river.md", "core.md"}
+ELSEWHERE = {"benchmarks.md", "cluster.md", "gpu.md", "core.md"}
 
 
 def documents_with_code():
     """Documents whose code blocks the tests run."""
     code = re.compile(r"^```(python|pycon|sh|bash)$", re.MULTILINE)
-    pages = sorted(p for p in (REPOSITORY / "docs").glob("*.md") if p.name not in ELSEWHERE)
-    shown = [f"docs/{p.name}" for p in pages if code.search(p.read_text(encoding="utf-8"))]
-    return ["README.md", *shown]
+    shown = [p for p in pages() if p.name not in ELSEWHERE]
+    shown = [p for p in shown if code.search(p.read_text(encoding="utf-8"))]
+    return ["README.md", *(p.relative_to(REPOSITORY).as_posix() for p in shown)]
 
 
 def examples():

@@ -1,9 +1,7 @@
 """The S3VM as a model of river, by river's own checks and against the estimator itself."""
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -184,12 +182,6 @@ def test_consolidating_on_the_way(rng):
             model.learn_one(dicts[i], labels[i])
     assert plain.model.consolidation_due_ and not often.model.consolidation_due_
     assert often.model.objective_ <= plain.model.objective_ * (1 + 1e-9)
-
-
-def test_document():
-    text = (Path(__file__).parents[2] / "docs" / "river.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    exec(code, {})
 
 
 def test_without_river():

@@ -7,6 +7,10 @@ code. So a result that a comment states is printed:
 
     print(model.prior_, model.prior_interval_)  # 0.24 (0.13 to 0.31)
     print(found.sum(), truth[found].mean())     # 121 rows, 99 % of them malignant
+
+A block ``output`` beneath code or commands is what they print. Words and their order are exact,
+spaces are not. Numbers may differ by 2 %, and seconds by any factor. A line ``...`` stands for any
+lines, and ``...`` within a line for any text.
 """
 
 import ast
@@ -16,7 +20,7 @@ import re
 import sys
 import tokenize
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,6 +33,12 @@ _NEAR = 1 / 3
 _BOUND = re.compile(r"\b(more|less) than $|\bat (most) $")
 # The level of an interval is a setting.
 _LEVEL = re.compile(r"\d+ % (?:confidence )?intervals?")
+
+
+# Shown output: a number, the rest of a line, and units of numbers that computers don't share.
+_PRINTED_NUMBER = r"(-?(?:\d+(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)"
+_VARIES = re.compile(r" ?(?:m?s|seconds)\b")
+_TOLERANCE, _TINY = 0.02, 1e-6
 
 
 class Figure(NamedTuple):
@@ -88,25 +98,26 @@ class Comment:
 
 
 class Printed:
-    """What shown code prints, by line; stands for ``print`` in its namespace."""
+    """What shown code prints, by line and in full; stands for ``print`` in its namespace."""
 
     def __init__(self) -> None:
         self.lines: dict[int, list[str]] = defaultdict(list)
+        self.text = ""
 
     def __call__(self, *values: Any, sep: str = " ", end: str = "\n", **other: Any) -> None:
         """Note what is printed, and print it."""
-        self.lines[sys._getframe(1).f_lineno].append(sep.join(map(str, values)))
+        text = sep.join(map(str, values))
+        self.lines[sys._getframe(1).f_lineno].append(text)
+        self.text += text + end
         print(*values, sep=sep, end=end, **other)
 
 
-def check(document: str, code: str, start: int, earlier: str, run: Callable) -> list[str]:
-    """Run a block, and say which figures of its comments are wrong.
+def check(document: str, code: str, start: int, earlier: str, printed: Printed) -> list[str]:
+    """Say which figures in the comments of a block are wrong, after it ran.
 
     ``start`` is the line before the block, ``earlier`` the code of the blocks before it, and
-    ``run`` takes the compiled code and what stands for ``print``.
+    ``printed`` what the block printed.
     """
-    printed = Printed()
-    run(compile("\n" * start + code, document, "exec"), printed)
     wrong, own = [], _numbers(f"{earlier}\n{code}")
     for comment in comments(code):
         lines = range(comment.first + start, comment.last + start + 1)
@@ -130,6 +141,51 @@ def check_command(document: str, comment: str, printed: str) -> list[str]:
     if _in_order(said, printed):
         return []
     return [f"{document}: '{comment.strip()}', but the command prints {printed}"]
+
+
+def check_output(document: str, start: int, shown: str, printed: str) -> list[str]:
+    """Say that shown output is not what was printed, if so."""
+    pattern, numbers = _output_pattern(shown)
+    found = re.fullmatch(pattern, printed.strip() + "\n")
+    if found and all(map(_agrees, numbers, found.groups())):
+        return []
+    return [f"{document}:{start}: the output is\n{printed}"]
+
+
+def _output_pattern(shown: str) -> tuple[str, list[str]]:
+    """Return a pattern of printed text, and the shown numbers in its groups ("": any number)."""
+    pattern, numbers = "", []
+    for line in shown.strip().split("\n"):
+        if line.strip() == "...":
+            pattern += r"(?:.*\n)*?"
+            continue
+        place = 0
+        for match in re.finditer(rf"\.\.\.|(?<![\w.]){_PRINTED_NUMBER}(?!\w)", line):
+            pattern += _words(line[place : match.start()])
+            place = match.end()
+            if match[1]:
+                pattern += rf"\s*{_PRINTED_NUMBER}\s*"
+                numbers.append("" if _VARIES.match(line, place) else match[1])
+            else:
+                pattern += ".*?"
+        pattern += _words(line[place:]) + r"\s*?\n"
+    return pattern, numbers
+
+
+def _words(text: str) -> str:
+    """Return a pattern of a text in which spaces are of any width."""
+    return r"\s*".join(map(re.escape, re.split(r"\s+", text)))
+
+
+def _agrees(shown: str, printed: str) -> bool:
+    """Return whether a printed number is the shown one, to its digits or the tolerance."""
+    if not shown:
+        return True
+    (figure,) = figures(shown)
+    value = float(printed.replace(",", ""))
+    if max(abs(value), abs(figure.value)) < _TINY:
+        return True
+    return figure.agrees(value) or abs(value - figure.value) <= _TOLERANCE * abs(figure.value)
 
 
 def _in_order(said: list[Figure], text: str) -> bool:

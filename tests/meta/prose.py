@@ -14,11 +14,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _DOCUMENTS = (
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md", "SECURITY.md", "llms.txt",
-    "benchmarks/README.md", "changelog.d/*.md", "docs/*.md", ".github/*.md",
+    "benchmarks/README.md", "changelog.d/*.md", "docs/**/*.md", ".github/*.md",
     ".github/ISSUE_TEMPLATE/*.yml", "examples/*.py", "examples/*.rst",
 )  # fmt: skip
-# What building the site writes.
-GENERATED = "command-line-options.md"
+# Folders of docs that building the site writes.
+GENERATED = ("_build", "api", "gallery")
 _PAGES = ("labelling/page/*.html", "labelling/page/*.js")
 # Code, links' targets, formulas and comments of Markdown are not prose.
 _NOT_PROSE = re.compile(
@@ -28,11 +28,21 @@ _NOT_PROSE = re.compile(
 )
 
 
+def pages():
+    """Paths of the pages of documentation that people wrote."""
+    return sorted(path for path in (ROOT / "docs").rglob("*.md") if not _is_generated(path))
+
+
+def _is_generated(path):
+    """Return whether building the site wrote a page."""
+    return any(path.is_relative_to(ROOT / "docs" / folder) for folder in GENERATED)
+
+
 def documents():
     """Names and texts of the documents, in which code is blanked out; lines keep their numbers."""
     for pattern in _DOCUMENTS:
         for path in sorted(ROOT.glob(pattern)):
-            if path.name == GENERATED:
+            if _is_generated(path):
                 continue
             text = path.read_text(encoding="utf-8")
             if path.suffix == ".py":

@@ -9,7 +9,7 @@ LAST_EQUATION = {"Zheng": 26, "Sansone": 28, "Gu": 22, "Yu": 19}
 # The balancing constraint has no number; (2) of Yu et al. is the problem without it.
 NOT_CITED = {"Yu": {2}}
 SOURCES = [
-    "*.md", "llms.txt", "docs/*.md", "src/**/*.py", "benchmarks/**/*.py", "benchmarks/*.md",
+    "*.md", "llms.txt", "docs/**/*.md", "src/**/*.py", "benchmarks/**/*.py", "benchmarks/*.md",
     "examples/*.*", "tests/reference/*.py", "core/src/*.*", "changelog.d/*.md",
 ]  # fmt: skip
 

@@ -7,10 +7,9 @@ VALUES = "prior, interval, n = 0.2404, (0.1283, 0.3066), 121\n"
 
 
 def wrong(code):
-    def run(compiled, printed):
-        exec(compiled, {"print": printed})
-
-    return figures.check("page.md", code, 10, "", run)
+    printed = figures.Printed()
+    exec(compile("\n" * 10 + code, "page.md", "exec"), {"print": printed})
+    return figures.check("page.md", code, 10, "", printed)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +61,8 @@ def test_wrong_comments_are_shown_with_what_is_printed(code, prints):
 
 
 def test_a_block_may_speak_of_numbers_in_earlier_ones():
-    def run(compiled, printed):
-        exec(compiled, {"print": printed})
-
-    assert figures.check("page.md", "y = 1  # one of 30", 0, "x = 30\n", run) == []
+    code, printed = "y = 1  # one of 30", figures.Printed()
+    assert figures.check("page.md", code, 0, "x = 30\n", printed) == []
     assert figures.check_command("page.md", " --fdr 0.1 bounds errors", "") == []
     assert figures.check_command("page.md", " 12 rows", "read 12 rows") == []
     assert "prints read 13" in figures.check_command("page.md", " 12 rows", "read 13 rows")[0]

@@ -5,6 +5,7 @@ import inspect
 import re
 
 import pytest
+from tests.meta.prose import pages
 
 import fewlabels
 from fewlabels._util.option import help_text
@@ -41,12 +42,12 @@ STATED = [
 ]
 # A number behind the word "default" that is none of the forms above.
 # Defaults of other libraries, which this one can't check.
-THEIRS = [("one-class-guide.md", "default is 0.5")]
+THEIRS = [("one-class.md", "default is 0.5")]
 LOOSE = re.compile(r"\bdefaults?(?: is| of|:|,)? `?(\d[\d.,]*\d|\d)")
 
 
 def documents(repository):
-    paths = [repository / "README.md", *(repository / "docs").glob("*.md")]
+    paths = [repository / "README.md", *pages()]
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 

@@ -5,6 +5,7 @@ import doctest
 import importlib
 import importlib.util
 import inspect
+import os
 import re
 import tomllib
 from enum import Enum
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quick import examples
+from tests.meta.prose import GENERATED, pages
 
 import fewlabels
 from fewlabels.tables.formats.registry import matrices, tables, writable
@@ -222,23 +224,16 @@ def test_docstring_examples(name):
 # -- documents -----------------------------------------------------------------------------
 
 
-# Pages that building the site writes (docs/conf.py).
-GENERATED = ("command-line-options.md", "gallery/", "api.rst")
-
-
-def test_pages_are_short(repository):
-    pages = [p for p in (repository / "docs").glob("*.md") if p.name != "benchmarks.md"]
-    pages = [p for p in pages if p.name not in GENERATED]
-    texts = {path.name: path.read_text(encoding="utf-8").split() for path in pages}
+def test_pages_are_short():
+    short = [path for path in pages() if path.name != "benchmarks.md"]
+    texts = {path.name: path.read_text(encoding="utf-8").split() for path in short}
     words = {name: sum(1 for w in text if re.search(r"\w", w)) for name, text in texts.items()}
     assert {name: n for name, n in words.items() if n > 1800} == {}
 
 
 def test_lines_of_documents_are_wrapped(repository):
     long = []
-    for document in [*repository.glob("*.md"), *repository.glob("*/*.md")]:
-        if document.name in GENERATED:
-            continue
+    for document in [*repository.glob("*.md"), *repository.glob("*/*.md"), *pages()]:
         text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.S | re.M)
         long += [
             f"{document.name}: {line}"
@@ -249,13 +244,15 @@ def test_lines_of_documents_are_wrapped(repository):
 
 
 def test_links_between_documents_lead_somewhere(repository):
-    for document in [*repository.glob("*.md"), *(repository / "docs").rglob("*.md")]:
+    generated = tuple(repository / "docs" / folder for folder in GENERATED)
+    for document in [*repository.glob("*.md"), *pages()]:
         text = document.read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
             if not target.startswith(("http:", "https:", "mailto:")):
+                path = Path(os.path.normpath(document.parent / target))
+                assert path.exists(), f"{document.name}: {target}"
                 # Nor to pages that only the site has, though they may lie here after a build.
-                assert not target.startswith(GENERATED), f"{document.name}: {target}"
-                assert (document.parent / target).exists(), f"{document.name}: {target}"
+                assert not any(map(path.is_relative_to, generated)), f"{document.name}: {target}"
 
 
 def test_names_that_documents_mention_exist(repository):
@@ -266,8 +263,8 @@ def test_names_that_documents_mention_exist(repository):
     )
     foreign = {"KeyboardInterrupt", "ConvergenceWarning", "OMP_NUM_THREADS", "PUSVM", "S3VM"}
     foreign |= {"all_rows", "check_estimator", "set_output", "solve_name", "CalibrationDisplay"}
-    for document in [repository / "README.md", *(repository / "docs").glob("*.md")]:
-        if document.name.startswith("migrate-"):  # names of other libraries
+    for document in [repository / "README.md", *pages()]:
+        if document.name == "migrate.md":  # names of other libraries
             continue
         text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.S | re.M)
         for quoted in re.findall(r"`([^`]+)`", text):
@@ -297,7 +294,7 @@ def test_every_example_is_listed(repository):
 
 
 def test_formats_of_files_are_listed(repository):
-    page = (repository / "docs" / "tables.md").read_text(encoding="utf-8")
+    page = (repository / "docs/reference/tables.md").read_text(encoding="utf-8")
     _, table, scores, _ = page.split("## Files")[1].split("\n\n", 3)
     names, packed = set(), set()
     for row in table.splitlines():

@@ -23,59 +23,61 @@ FIGURE = re.compile(
 # Levels, defaults and limits of the software: phrases with figures that nobody measured.
 SETTINGS = {
     "README.md": ["about 20 seconds", "Version 0.1,"],
-    "docs/baselines.md": ["at 95 % (Bonferroni)"],
+    "docs/guides/baselines.md": ["at 95 % (Bonferroni)"],
     "docs/benchmarks.md": [
         "with 24 GB", "most distant 40 %", "rates of 1, 5 and 10 %", "95 % interval contains",
         "in 95 % of the draws", "with 95 % intervals", "rejects at 5 %",
         "How often 90 % intervals", "the 90 % intervals",
         "ROC AUC of 0.7 or more",
     ],
-    "docs/class-prior.md": [
-        "resampled 500 times", "default's 90 % intervals", "between 0.001 and one",
+    "docs/learn/class-prior.md": [
+        "resampled 500 times", "default's 90 % intervals",
     ],
-    "docs/command-line.md": ["so that 5 % of new normal rows"],
-    "docs/confirmed-anomalies.md": ["a 95 % interval"],
-    "docs/error-rates.md": [
+    "docs/reference/command-line.md": ["so that 5 % of new normal rows"],
+    "docs/guides/confirmed-anomalies.md": ["a 95 % interval"],
+    "docs/learn/error-rates.md": [
         "Reject at most 5 %", "uses 5 % unless", "a rate of 1 %", "q = 0.1",
     ],
-    "docs/few-labels-selection.md": ["its 95 % interval", "a 90 % interval"],
-    "docs/labelling.md": ["than 15 ms", "Clopper-Pearson 95 %", "at most 1 % of the predictions"],
-    "docs/monitoring-results.md": ["so that 5 % of unchanged", "the 90 % interval"],
-    "docs/monitoring.md": [
+    "docs/guides/labelling.md": [
+        "than 15 ms", "Clopper-Pearson 95 %", "at most 1 % of the predictions",
+    ],
+    "docs/guides/monitoring.md": [
         "and a 90 % interval", "discovery rate of 5 %", "alerts 1 % of normal", "below 99 % of",
     ],
-    "docs/one-class-guide.md": [
+    "docs/guides/one-class.md": [
         "most distant 20 %", "default is 0.5", "rate than 5 %",
     ],
-    "docs/portability.md": ["exceed 2 GB"],
-    "docs/probabilities.md": ["a set of rows 30 %"],
-    "docs/pu-guide.md": ["a 90 % bootstrap", "is 0.15 divided", "wider than 0.7"],
-    "docs/report.md": [
+    "docs/guides/portability.md": ["exceed 2 GB"],
+    "docs/learn/probabilities.md": ["a set of rows 30 %"],
+    "docs/guides/positive-unlabelled.md": [
+        "a 90 % bootstrap", "is 0.15 divided", "wider than 0.7",
+    ],
+    "docs/guides/report.md": [
         "The 99 % interval", "with 90 % intervals", "0.7 becomes 0.7 - 0.2p",
     ],
-    "docs/s3vm-guide.md": ["when 5 % have changed", "grown by 5 %"],
-    "docs/solvers.md": ["up to .3"],
-    "docs/start.md": ["about 5 % of new"],
-    "docs/tables.md": ["after 120 s", "than 256 MB", "than 1 GB"],
-    "docs/tuning.md": [
-        "The 40 % with", "(5 % unless", "probability of 75 %", "or 90 % (strong", "1/4 to 4 times",
-        "about 10 % of cases", "From 45 % on",
+    "docs/guides/few-labels.md": ["when 5 % have changed", "grown by 5 %"],
+    "docs/internals/solvers.md": ["up to .3"],
+    "docs/learn/start.md": ["about 5 % of new", "with a 90 % confidence"],
+    "docs/reference/tables.md": ["after 120 s", "than 256 MB", "than 1 GB"],
+    "docs/guides/tuning.md": [
+        "The 40 % with", "(5 % unless", "probability of 75 %", "or 90 % (strong",
+        "its 95 % interval", "If a 90 % interval",
     ],
-    "docs/what-fit-delivers.md": ["at once (95 %"],
+    "docs/guides/what-fit-delivers.md": ["at once (95 %"],
 }  # fmt: skip
 # What follows from other numbers on the page, or from the size of a number in memory.
 ARITHMETIC = {
-    "docs/cluster.md": ["are 800 MB", "about 200 bytes"],
-    "docs/error-rates.md": ["between 3.3 % and 7.1 %", "For 5 % and 500 rows", "(0.1 * 50)"],
-    "docs/more-rows-than-memory.md": ["of 4 bytes", "about 25 bytes"],
-    "docs/papers.md": ["50 to 100 times slower", "objective is -0.75 there"],
+    "docs/guides/cluster.md": ["are 800 MB", "about 200 bytes"],
+    "docs/learn/error-rates.md": ["between 3.3 % and 7.1 %", "For 5 % and 500 rows", "(0.1 * 50)"],
+    "docs/guides/more-rows-than-memory.md": ["of 4 bytes", "about 25 bytes"],
+    "docs/internals/papers.md": ["50 to 100 times slower", "objective is -0.75 there"],
     "docs/path-following.md": ["about 250 bytes"],
-    "docs/portability.md": ["8 bytes per number", "about 2 kB per row"],
-    "docs/s3vm-guide.md": ["about 250 bytes"],
-    "docs/streams.md": ["about 250 bytes"],
+    "docs/guides/portability.md": ["8 bytes per number", "about 2 kB per row"],
+    "docs/guides/few-labels.md": ["about 250 bytes"],
+    "docs/guides/updates.md": ["about 250 bytes"],
 }
 # What the code on the page prints.
-PRINTED = {"docs/what-fit-delivers.md": ["about .95", "about .75"]}
+PRINTED = {"docs/guides/what-fit-delivers.md": ["about .95", "about .75"]}
 
 
 def entry(name):
@@ -137,19 +139,29 @@ def _share(phrase, rows, column):
     return phrase.format(f"{100 * entry('il-s3vm-events')[rows][column]:.0f}")
 
 
+PAPERS = "docs/internals/papers.md"
 # Page, how its phrase follows from the results file.
 MEASURED = [
     ("README.md", _svc),
     ("README.md", _hidden),
     ("docs/benchmarks.md", _speed),
     ("docs/benchmarks.md", _family),
-    ("docs/what-fit-delivers.md", _exchanges),
-    ("docs/monitoring.md", _dates),
-    ("docs/papers.md", _interior),
-    ("docs/papers.md", lambda: _share("{} % of them with a linear", "linear, rounded", 1)),
-    ("docs/papers.md", lambda: _share("{} % with a Gaussian kernel on", "Gaussian, rounded", 1)),
-    ("docs/papers.md", lambda: _share("{} % of steps with a", "linear, as drawn", 4)),
-    ("docs/papers.md", lambda: _share("and {} % with a Gaussian k", "Gaussian, as drawn", 4)),
+    ("docs/guides/what-fit-delivers.md", _exchanges),
+    ("docs/guides/monitoring.md", _dates),
+    (PAPERS, _interior),
+    (
+        "docs/internals/papers.md",
+        lambda: _share("{} % of them with a linear", "linear, rounded", 1),
+    ),
+    (
+        "docs/internals/papers.md",
+        lambda: _share("{} % with a Gaussian kernel on", "Gaussian, rounded", 1),
+    ),
+    (PAPERS, lambda: _share("{} % of steps with a", "linear, as drawn", 4)),
+    (
+        "docs/internals/papers.md",
+        lambda: _share("and {} % with a Gaussian k", "Gaussian, as drawn", 4),
+    ),
 ]
 
 

@@ -98,7 +98,7 @@ def test_the_library_prints_only_when_asked(trees, name):
 
 
 def test_the_page_of_the_engine_lists_every_message(repository):
-    text = (repository / "docs" / "engine.md").read_text(encoding="utf-8")
+    text = (repository / "docs/internals/engine.md").read_text(encoding="utf-8")
     table = text.split("## Messages")[1].split("\n\n")[2]
     listed = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row)]
     listed.remove("PUSVM")

@@ -29,10 +29,10 @@ def test_tests_of_a_file_are_found(changed, tests):
 
 def test_documents_and_examples_are_run_themselves():
     example = quick.examples()[0]
-    found = quick.ranked(["docs/labelling.md", "docs/gpu.md", f"examples/{example}"])
+    found = quick.ranked(["docs/guides/labelling.md", "docs/guides/gpu.md", f"examples/{example}"])
     of_code = [test for test in found if test.startswith(quick.CODE)]
     assert of_code == [
-        f"{quick.CODE}::test_code_of_documents_runs[docs/labelling.md]",
+        f"{quick.CODE}::test_code_of_documents_runs[docs/guides/labelling.md]",
         f"{quick.CODE}::test_examples_run_and_draw[{example}]",
     ]
     assert set(quick.PROSE) <= found.keys()

@@ -117,10 +117,10 @@ def label_shift(
 
     For the intervals, scores of labelled and of unlabelled rows are drawn with replacement, then
     calibrated and corrected again. With few labels such intervals are too narrow, so each sample
-    has three labels of a class fewer than there are. ``docs/class-prior.md`` has the coverage that
-    was measured. An interval is never narrower than one for a share that was counted on the
-    unlabelled rows. No interval allows for labels that are easier or harder than other rows of
-    their class.
+    has three labels of a class fewer than there are. ``docs/learn/class-prior.md`` has the
+    coverage that was measured. An interval is never narrower than one for a share that was counted
+    on the unlabelled rows. No interval allows for labels that are easier or harder than other
+    rows of their class.
 
     Where nearly all labels are of one of two classes, and a forest separates labelled rows from
     the others, the share of that class is the class prior that :func:`estimate_prior` finds,

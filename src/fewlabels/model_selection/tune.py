@@ -57,12 +57,12 @@ def tune(
       on held-out labels. On a table of features (4 to 128 columns in units of their own), unless
       you set any of the first four, a kernel of trees learned from the labelled rows alone comes
       first, and another candidate must be better by 1.5 standard errors. See
-      docs/few-labels-selection.md. For other rows a candidate must be better than your settings by
-      as much; one is the SVM of the labelled rows (``C_star=0``). First it is tested whether the
-      neighbour graph helps (:class:`fewlabels.kernels.Manifold`, from 100 rows on); if so, only
-      the graph is chosen. With fewer than 8 labels of a class there is too little to compare: the
-      graph is used if two neighbours of a row are often neighbours themselves; otherwise your
-      settings are kept, with a UserWarning.
+      docs/guides/tuning.md. For other rows a candidate must be better than your
+      settings by as much; one is the SVM of the labelled rows (``C_star=0``). First it is tested
+      whether the neighbour graph helps (:class:`fewlabels.kernels.Manifold`, from 100 rows on); if
+      so, only the graph is chosen. With fewer than 8 labels of a class there is too little to
+      compare: the graph is used if two neighbours of a row are often neighbours themselves;
+      otherwise your settings are kept, with a UserWarning.
 
     Parameters
     ----------

@@ -250,7 +250,7 @@ class OneClassEstimator(OutlierMixin, KernelEstimator, ABC):
             True stops the fit.
         anomalies : array-like of bool of shape (n_samples,), default=None
             Mask of confirmed anomalies: rows that should lie outside. They never calibrate
-            ``target_fpr``. See ``C_anomaly`` and docs/confirmed-anomalies.md.
+            ``target_fpr``. See ``C_anomaly`` and docs/guides/confirmed-anomalies.md.
 
         Returns
         -------
@@ -438,7 +438,7 @@ class OneClassEstimator(OutlierMixin, KernelEstimator, ABC):
 
         References
         ----------
-        Laxhammar, R., Falkman, G. (2015), and Vovk et al. (2005): see docs/error-rates.md.
+        Laxhammar, R., Falkman, G. (2015), and Vovk et al. (2005): see docs/learn/error-rates.md.
 
         Examples
         --------

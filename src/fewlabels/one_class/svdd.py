@@ -62,7 +62,7 @@ class SVDD(OneClassEstimator):
     target_fpr : float or None, default=None
         Share of new normal rows that may be rejected, in (0, 1). Conformal calibration then
         sets the threshold. None keeps the boundary of the ball. See ``calibration``,
-        :meth:`p_values` and docs/error-rates.md.
+        :meth:`p_values` and docs/learn/error-rates.md.
     kernel : str, Manifold, Isolation or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid" or "precomputed". "manifold" uses the neighbour graph
         of the rows (settings: :class:`fewlabels.kernels.Manifold`), and "isolation" adapts to
@@ -121,7 +121,7 @@ class SVDD(OneClassEstimator):
     solver : str, default="auto"
         "auto", "decomposition", "lagrangian", "projected", "interior-point" or "qp". "auto" is
         "decomposition", which is exact and needs no n x n matrix. The others are references
-        that need it (docs/solvers.md).
+        that need it (docs/internals/solvers.md).
     solver_options : dict or None, default=None
         What the papers' solvers are run with, as in Zheng (2018), sections 3 and 4.1. "rho": the
         penalty, > 0 (200). "epsilon": the stopping rule, > 0 (``tol / 100``; "interior-point":

@@ -165,7 +165,7 @@ class S3VM(TwoClassEstimator):
         "auto" is "cccp", the concave-convex procedure with exact convex steps. "path" adds the
         labelled rows, then the others one at a time, most confident first (Gu et al. 2018); it
         takes no ``callback`` or ``max_iter``. "branch-and-bound" searches for the global
-        minimum (Chapelle et al. 2007), for small data: see docs/branch-and-bound.md.
+        minimum (Chapelle et al. 2007), for small data: see docs/internals/solvers.md.
     balance_update : {"keep", "paper"}, default="keep"
         "keep", our own method, keeps the virtual row of the balancing constraint in the problem
         during updates. "paper" removes it before rows change and adds it again, as Algorithms 1

@@ -163,8 +163,8 @@ def labelled_at_random_test(
     the comparisons, that the test can't reject any more. The p-value is then their share of the
     draws, which is valid (Besag & Clifford 1991). All draws would give the same verdict.
 
-    At most 500 labelled and 1500 unlabelled rows take part. ``docs/labels-not-at-random.md`` has
-    the level and the power that were measured.
+    At most 500 labelled and 1500 unlabelled rows take part.
+    ``docs/guides/labels-not-at-random.md`` has the level and the power that were measured.
 
     References
     ----------
