@@ -31,8 +31,8 @@ from fewlabels.model_selection import (
 )
 from fewlabels.model_selection.one_class import tuning as tuning_one_class
 from fewlabels.model_selection.positive_unlabelled import tuning as tuning_pu
-from fewlabels.model_selection.semi_supervised import tuning as tuning_s3vm
-from fewlabels.model_selection.tune import SearchTime, tune_within
+from fewlabels.model_selection.semi_supervised import labelled_rows
+from fewlabels.model_selection.tune import tune_within
 from fewlabels.model_selection.tuning import search as tuning_search
 from fewlabels.rows import neighbors as tuning_neighbors
 
@@ -59,7 +59,7 @@ def pu_data(rng):
 @pytest.fixture
 def semi_data(rng, monkeypatch):
     """Two clouds, nine labels of each, as strings and missing ones; folds are not repeated."""
-    monkeypatch.setattr(tuning_s3vm, "_MAX_REPEATS", 1)
+    monkeypatch.setattr(labelled_rows, "_MAX_REPEATS", 1)
     truth = np.repeat([0, 1], 30)
     X = rng.normal(0, 1, (60, 2)) + 2.5 * truth[:, None]
     y = np.full(60, None, dtype=object)
@@ -266,9 +266,12 @@ def test_a_budget_keeps_what_was_finished(pu_data, monkeypatch):
 
 def test_time_is_left_for_the_fits_that_have_to_come(semi_data):
     X, y, _ = semi_data
-    asked = dict(contaminated=True, random_state=0, progress=False)
-    whole = tune_within(S3VM(), X, y, SearchTime(6000, total=6000.0), **asked).tuning_
-    short = tune_within(S3VM(), X, y, SearchTime(6000, total=1e-3), **asked).tuning_
+    whole, short = (
+        tune_within(
+            tuning_search.Search(6000, False, 0, total_seconds=total), S3VM(), X, y
+        ).tuning_
+        for total in (6000.0, 1e-3)
+    )
     assert not whole.stopped and short.stopped == "time budget"
     assert short.fits < whole.fits
 

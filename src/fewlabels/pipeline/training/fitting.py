@@ -140,19 +140,22 @@ def _tune(
     seed: int | None,
     observer: Observer,
 ) -> tuple[BaseEstimator, TuningResult, float]:
-    from ...model_selection.tune import SearchTime, tune_within  # slow to import
+    from ...model_selection.tune import tune_within  # slow to import
+    from ...model_selection.tuning.search import Search
 
     title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
     with observer.progress_bar(title) as bar:
-        estimator = tune_within(
-            estimator,
-            data.X,
-            data.y,
-            SearchTime(search.seconds, search.total_seconds, search.expected),
-            contaminated=search.contaminated,
-            random_state=seed,
-            progress=bar,
+        within = Search(
+            search.seconds,
+            bar,
+            seed,
+            expected=search.expected,
+            total_seconds=search.total_seconds,
+            fits_to_come=estimator.task.fits_to_come,
             groups=data.groups,
+        )
+        estimator = tune_within(
+            within, estimator, data.X, data.y, contaminated=search.contaminated
         )
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 
