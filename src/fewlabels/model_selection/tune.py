@@ -134,28 +134,23 @@ def tune_within(
     graph: bool = True,
 ) -> KernelEstimator | Pipeline:
     """Tune as :func:`tune` does, within the time of a search."""
-    if not isinstance(estimator, Pipeline):
-        return _tune_model(estimator, X, y, search, contaminated, sample_weight, graph)
-    _check_estimator(estimator[-1], "the last step of the pipeline")
-    pipeline = clone(estimator)
-    if len(pipeline) > 1:
-        X = pipeline[:-1].fit_transform(X, y)
-    last = _tune_model(pipeline[-1], X, y, search, contaminated, sample_weight, graph)
-    pipeline.steps[-1] = (pipeline.steps[-1][0], last)
-    pipeline.tuning_ = last.tuning_
-    return pipeline
-
-
-def _tune_model(
-    estimator: KernelEstimator,
-    X: MatrixLike,
-    y: VectorLike | None,
-    search: Search,
-    contaminated: bool,
-    sample_weight: VectorLike | None,
-    graph: bool,
-) -> KernelEstimator:
-    """Decide, fit the choice to all rows and write the account."""
+    if isinstance(estimator, Pipeline):
+        _check_estimator(estimator[-1], "the last step of the pipeline")
+        pipeline = clone(estimator)
+        if len(pipeline) > 1:
+            X = pipeline[:-1].fit_transform(X, y)
+        last = tune_within(
+            search,
+            pipeline[-1],
+            X,
+            y,
+            contaminated=contaminated,
+            sample_weight=sample_weight,
+            graph=graph,
+        )
+        pipeline.steps[-1] = (pipeline.steps[-1][0], last)
+        pipeline.tuning_ = last.tuning_
+        return pipeline
     _check_estimator(estimator, "it")
     check_parameters(estimator)
     rows = checked_rows(

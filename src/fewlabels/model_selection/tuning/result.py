@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
@@ -17,6 +17,8 @@ from ...base.kernel_estimator import KernelEstimator
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# What ended a search before all candidates were scored, if anything.
+StopReason: TypeAlias = Literal["", "time budget", "Ctrl-C"]
 SETTINGS_KEPT = "The given settings are kept:"
 # Up to this ratio of its ends an axis has numbers between the powers of ten too.
 _WIDE = 100.0
@@ -115,7 +117,7 @@ class TuningResult:
     candidates: pd.DataFrame
     chosen: dict[str, Any]
     reason: str
-    stopped: str
+    stopped: StopReason
     seconds: float
     fit_seconds: float
     fits: int

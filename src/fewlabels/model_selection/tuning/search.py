@@ -5,6 +5,7 @@ A task brings its candidates, a function that scores one, and a rule that choose
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from copy import copy
 from functools import partial
 from inspect import signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -26,6 +27,7 @@ from ..._util.threads import n_workers, run_in_order
 from ..._util.warn import collect_warnings, warn
 from ...base.kernel_estimator import KernelEstimator
 from ...rows.grouped_folds import Split, group_rows
+from .result import StopReason
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -36,8 +38,6 @@ _END_IN_WORDS = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}
 Candidate = TypeVar("Candidate")
 Score = TypeVar("Score")
 Estimator = TypeVar("Estimator", bound=KernelEstimator)
-# What ended a search before all candidates were scored, if anything.
-StopReason: TypeAlias = Literal["", "time budget", "Ctrl-C"]
 
 
 class Trial(NamedTuple, Generic[Candidate]):
@@ -116,27 +116,25 @@ class Search:
         """Return whether the time is spent, or one more of the longest would end after it."""
         return self._is_spent(self.longest)
 
-    def _is_needed(self) -> bool:
-        """Return whether all the time left is needed for the fits that have to come."""
+    @property
+    def _last_start(self) -> float:
+        """Seconds until which something may begin that leaves time for the fits to come."""
         if self.total_seconds is None:
-            return False
-        return self.seconds + (1 + self.fits_to_come) * self.longest >= self.total_seconds
+            return math.inf
+        return self.total_seconds - (1 + self.fits_to_come) * self.longest
 
     def is_time_for(self, fits: int, seconds: float) -> bool:
         """Return whether so many more fits as long as the longest end within some seconds.
 
         Time is left for the fits that have to come.
         """
-        if self.total_seconds is not None:
-            to_come = (1 + self.fits_to_come) * self.longest
-            seconds = min(seconds, self.total_seconds - to_come)
-        return self.seconds + fits * self.longest <= seconds
+        return self.seconds + fits * self.longest <= min(seconds, self._last_start)
 
     def _is_spent(self, more: float = 0.0) -> bool:
-        if self.stopped:
-            return True
-        if self.seconds + more >= self.time_budget or (more > 0.0 and self._is_needed()):
-            self.stopped = "time budget"
+        if not self.stopped:
+            now = self.seconds
+            if now + more >= self.time_budget or (more > 0.0 and now >= self._last_start):
+                self.stopped = "time budget"
         return bool(self.stopped)
 
     @contextmanager
@@ -176,27 +174,10 @@ class Search:
     ) -> list[tuple[Candidate, Score]]:
         """Score candidates in their order while there is time; return those that were scored.
 
-        Ctrl-C ends the run and keeps the scores so far. An error of a candidate is raised. Where
-        a backend of joblib was chosen, its workers score.
-
-        Parameters
-        ----------
-        title : str
-            What the progress bar says.
-        candidates : sequence
-            What to score, such as settings, or a ``Trial`` of settings on a fold.
-        score : callable
-            Gets a candidate and the search, where it counts its cost. None means that there was
-            no time left, and ends the run.
-        until : float, default=None
-            Seconds since the search began, after which no candidate is begun; None means until
-            the search is over.
-        describe : callable, default=None
-            What the progress bar says of the scores so far.
-
-        Returns
-        -------
-        list of (candidate, score)
+        Without ``until`` seconds the run lasts until the search is over. A score of None means
+        that no time was left. It ends the run, as Ctrl-C does; an error is raised. The progress
+        bar shows what ``describe`` returns for the scores so far. Where a backend of joblib was
+        chosen, its workers score.
         """
         scored: list[tuple[Candidate, Score]] = []
         with self.running(title, len(candidates)):
