@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
 from ..._typing import FloatArray, MatrixLike, RowMatrix
+from ..._util.messages import ordinal
 from ...kernels.rows import canonical
 from ...one_class.base import OneClassEstimator
 from ...rows.neighbors import (
@@ -106,12 +107,12 @@ def tune_one_class(
     left_out = "all rows are used for training (contaminated=False);"
     if far.any():
         left_out = (
-            f"the {far.sum()} of {n} rows farthest from their {neighbor_rank(n)}th neighbour "
-            "are dropped from training, because they may be anomalies;"
+            f"the {far.sum()} of {n} rows farthest from their {ordinal(neighbor_rank(n))} "
+            "neighbour are dropped from training, because they may be anomalies;"
         )
     width = (
         f"gamma is {_FACTOR:g} divided by the squared median distance of the {n_core} training "
-        f"rows to their {neighbor_rank(n_core)}th neighbour"
+        f"rows to their {ordinal(neighbor_rank(n_core))} neighbour"
     )
     if gamma < narrow:
         width = (

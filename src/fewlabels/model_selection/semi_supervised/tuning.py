@@ -148,11 +148,11 @@ class _HeldOutPredictions:
         self, estimator: S3VM, data: LabelledRows, first: Candidate, search: Search
     ) -> None:
         self.search, self.coded = search, data.coded
-        self.rows = rows = np.flatnonzero(data.counted)
-        self.splits = data.split(rows, search.seed)
+        self.rows = np.flatnonzero(data.counted)
+        self.splits = data.split(self.rows, search.seed)
         self.right = np.empty((0, len(self.splits), len(self.coded)))
         self.converged: list[bool] = []
-        self.models = _CandidateModels(estimator, data.X, self.coded, data.weight, rows, first)
+        self.models = _CandidateModels(estimator, data, first)
 
     @property
     def done(self) -> BoolArray:
@@ -178,12 +178,13 @@ class _HeldOutPredictions:
 class _CandidateModels:
     """Models of candidates on folds, which share kernel values where they are on one computer."""
 
-    def __init__(self, *given: Any) -> None:
-        self.estimator, self.X, self.coded, self.weight, self.rows, self.first = given
-        self.values: dict[
-            tuple[str, str], FloatArray | None
-        ] = {}  # by kernel and width; None where memory is short
-        self.bytes_left = 1e6 * self.estimator.cache_size
+    def __init__(self, estimator: S3VM, data: LabelledRows, first: Candidate) -> None:
+        self.estimator, self.first = estimator, first
+        self.X, self.coded, self.weight = data.X, data.coded, data.weight
+        self.rows = np.flatnonzero(data.counted)
+        # By kernel and width; None where memory is short.
+        self.values: dict[tuple[str, str], FloatArray | None] = {}
+        self.bytes_left = 1e6 * estimator.cache_size
         self.has_stored_values: dict[tuple[str, str], bool] = {}
 
     def __getstate__(self) -> dict[str, object]:
