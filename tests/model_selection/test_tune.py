@@ -241,6 +241,16 @@ def test_pusvm_with_a_matrix_has_no_width(pu_data):
     assert len(model.tuning_.candidates) == 8
 
 
+def test_pusvm_counts_the_kernel_values_that_its_folds_share(pu_data):
+    X, y, _ = pu_data
+    model = PUSVM(prior=0.4, kernel=lambda A, B: rbf_kernel(A, B, gamma=0.2))
+    result = tune(model, X, y).tuning_
+    assert result.fits > 5 and result.kernel_values == result.fit_kernel_values + 160**2
+    with joblib.parallel_config("threading", n_jobs=2):
+        several = tune(PUSVM(prior=0.4), X, y).tuning_
+    assert several.kernel_values == tune(PUSVM(prior=0.4), X, y).tuning_.kernel_values
+
+
 def test_puensemble_searches_its_width(pu_data):
     X, y, _ = pu_data
     model = tune(PUEnsemble(prior=0.4, n_bags=3), X, y)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -279,8 +278,9 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
             model = self._make_model(prior=self.prior_)
             model.set_params(random_state=seed, gamma=gamma)
             scorer = LambdaScorer(model, sample, lams, self.scoring)
-            by_gamma.append(np.transpose([scorer.score_fold(*split) for split in splits]))
-            self.kernel_values_ += scorer.kernel_values
+            of_folds = [scorer.score_fold(*split) for split in splits]
+            by_gamma.append(np.transpose([of_lams for of_lams, _ in of_folds]))
+            self.kernel_values_ += sum(n_values for _, n_values in of_folds)
         scores = np.concatenate(by_gamma)
         mean = scores.mean(axis=1)
         self.cv_results_ = {
@@ -346,31 +346,33 @@ class LambdaScorer:
         scoring: str | Callable[..., float],
     ) -> None:
         self.model, self.sample, self.lams, self.scoring = model, sample, lams, scoring
-        self.kernel_values = 0
+        self._prepared: tuple[PUSVM, Sample] | None = None
 
     def __reduce__(self) -> tuple[type[LambdaScorer], tuple[Any, ...]]:
         # A worker evaluates its kernel values again.
         return LambdaScorer, (self.model, self.sample, self.lams, self.scoring)
 
-    @cached_property
-    def _prepared(self) -> tuple[PUSVM, Sample]:
-        """The model and its rows, or their kernel values."""
+    def _prepare(self) -> tuple[PUSVM, Sample, int]:
+        """Return the model and its rows, or their kernel values, and how many these are."""
         model, (X, y, weight) = self.model, self.sample[:3]
         is_large = _BYTES_PER_KERNEL_VALUE * X.shape[0] ** 2 > 1e6 * model.cache_size
         if model.kernel == "precomputed" or is_large:
-            return model, self.sample
+            return model, self.sample, 0
         # Kernels without a width leave the parameter as it is, and don't read it.
         gamma = 1.0 if isinstance(model.gamma, str) else model.gamma
         kernel = make_kernel(model.kernel, gamma, model.degree, model.coef0, X)
         gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(model.n_jobs))
         if gram.value_cost < _MIN_COST_TO_MATERIALISE:
-            return model, self.sample
-        values = gram.block(np.arange(gram.n))
-        self.kernel_values += gram.n_values
-        return clone(model).set_params(kernel="precomputed"), Sample(values, y, weight, True)
+            return model, self.sample, 0
+        sample = Sample(gram.block(np.arange(gram.n)), y, weight, pairwise=True)
+        return clone(model).set_params(kernel="precomputed"), sample, gram.n_values
 
-    def score_fold(self, train: IntArray, test: IntArray) -> list[float]:
-        """Return scores of one fold, one per lambda."""
+    def score_fold(self, train: IntArray, test: IntArray) -> tuple[list[float], int]:
+        """Return scores of one fold, one per lambda, and how many kernel values they took."""
+        n_values = 0
+        if self._prepared is None:
+            model, sample, n_values = self._prepare()
+            self._prepared = model, sample
         model, sample = self._prepared
         weight = None if sample.weight is None else sample.weight[train]
         models = fit_each_setting(
@@ -381,13 +383,13 @@ class LambdaScorer:
             prior=Prior(float(model.prior)),
             gathered=True,
         )
-        self.kernel_values += sum(kernel_values(m) for m in models)
+        n_values += sum(kernel_values(m) for m in models)
         held_out, y = sample.rows(test, train), sample.y[test]
         if callable(self.scoring):
-            return [float(self.scoring(m, held_out, y)) for m in models]
+            return [float(self.scoring(m, held_out, y)) for m in models], n_values
         score = make_pu_scorer(self.scoring, prior=float(model.prior))
         weight = None if sample.weight is None else sample.weight[test]
-        return [score(m, held_out, y, sample_weight=weight) for m in models]
+        return [score(m, held_out, y, sample_weight=weight) for m in models], n_values
 
 
 def has_gamma(kernel: KernelLike) -> bool:
