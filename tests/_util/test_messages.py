@@ -9,6 +9,7 @@ from fewlabels._util.messages import (
     Message,
     UserError,
     as_arguments,
+    ordinal,
     ref,
     referenced_options,
     template,
@@ -84,3 +85,10 @@ def test_what_estimators_warn_of_names_flags_and_settings():
 def test_what_looks_like_a_reference_in_a_file_is_left_alone():
     for text in ("a\ue000b", "a\ue000b\ue001c\ue002", "\ue002\ue001"):
         assert as_flags(text) == as_arguments(text) == text
+
+
+def test_ordinals():
+    assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 101, 112)] == [
+        "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "23rd", "101st",
+        "112th",
+    ]  # fmt: skip

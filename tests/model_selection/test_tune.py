@@ -31,8 +31,8 @@ from fewlabels.model_selection import (
 )
 from fewlabels.model_selection.one_class import tuning as tuning_one_class
 from fewlabels.model_selection.positive_unlabelled import tuning as tuning_pu
-from fewlabels.model_selection.semi_supervised import tuning as tuning_s3vm
-from fewlabels.model_selection.tune import SearchTime, tune_within
+from fewlabels.model_selection.semi_supervised import labelled_rows
+from fewlabels.model_selection.tune import tune_within
 from fewlabels.model_selection.tuning import search as tuning_search
 from fewlabels.rows import neighbors as tuning_neighbors
 
@@ -59,7 +59,7 @@ def pu_data(rng):
 @pytest.fixture
 def semi_data(rng, monkeypatch):
     """Two clouds, nine labels of each, as strings and missing ones; folds are not repeated."""
-    monkeypatch.setattr(tuning_s3vm, "_MAX_REPEATS", 1)
+    monkeypatch.setattr(labelled_rows, "_MAX_REPEATS", 1)
     truth = np.repeat([0, 1], 30)
     X = rng.normal(0, 1, (60, 2)) + 2.5 * truth[:, None]
     y = np.full(60, None, dtype=object)
@@ -241,6 +241,16 @@ def test_pusvm_with_a_matrix_has_no_width(pu_data):
     assert len(model.tuning_.candidates) == 8
 
 
+def test_pusvm_counts_the_kernel_values_that_its_folds_share(pu_data):
+    X, y, _ = pu_data
+    model = PUSVM(prior=0.4, kernel=lambda A, B: rbf_kernel(A, B, gamma=0.2))
+    result = tune(model, X, y).tuning_
+    assert result.fits > 5 and result.kernel_values == result.fit_kernel_values + 160**2
+    with joblib.parallel_config("threading", n_jobs=2):
+        several = tune(PUSVM(prior=0.4), X, y).tuning_
+    assert several.kernel_values == tune(PUSVM(prior=0.4), X, y).tuning_.kernel_values
+
+
 def test_puensemble_searches_its_width(pu_data):
     X, y, _ = pu_data
     model = tune(PUEnsemble(prior=0.4, n_bags=3), X, y)
@@ -266,9 +276,12 @@ def test_a_budget_keeps_what_was_finished(pu_data, monkeypatch):
 
 def test_time_is_left_for_the_fits_that_have_to_come(semi_data):
     X, y, _ = semi_data
-    asked = dict(contaminated=True, random_state=0, progress=False)
-    whole = tune_within(S3VM(), X, y, SearchTime(6000, total=6000.0), **asked).tuning_
-    short = tune_within(S3VM(), X, y, SearchTime(6000, total=1e-3), **asked).tuning_
+    whole, short = (
+        tune_within(
+            tuning_search.Search(6000, False, 0, total_seconds=total), S3VM(), X, y
+        ).tuning_
+        for total in (6000.0, 1e-3)
+    )
     assert not whole.stopped and short.stopped == "time budget"
     assert short.fits < whole.fits
 

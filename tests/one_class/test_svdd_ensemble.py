@@ -164,6 +164,21 @@ def test_anomalies_among_the_rows_are_found(rng):
     assert found[0.2] > 0.9 and found[0.2] >= found[0.0] + 0.1
 
 
+def test_kernels_are_gathered_once_for_each_function(rows):
+    model = SVDDEnsemble(**SMALL).fit(rows)
+    stored = pickle.dumps(model.function_)
+    model.score_samples(rows)
+    kernels = model.function_.kernels
+    assert kernels is model.function_.kernels
+    assert kernels == tuple(bag.function.kernel for bag in model.bags_)
+    assert pickle.dumps(model.function_) == stored  # files don't hold them
+    assert pickle.loads(stored).kernels == kernels
+    model.forget(np.arange(60))
+    assert model.function_.kernels == tuple(bag.function.kernel for bag in model.bags_) != kernels
+    model.set_params(kernel="linear").fit(rows)
+    assert {kernel.name for kernel in model.function_.kernels} == {"linear"}
+
+
 # -- rows in any order, form and number ---------------------------------------------------------
 
 

@@ -191,6 +191,13 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
 
 
+def ordinal(number: int) -> str:
+    """Return 1st, 2nd, 3rd, 4th."""
+    is_teen = number % 100 in (11, 12, 13)
+    ending = "th" if is_teen else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
 def printable(text: object) -> str:
     r"""Escape what could steer a terminal in the text of a file, such as ``\x1b``."""
     text = str(text)

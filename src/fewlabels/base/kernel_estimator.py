@@ -35,7 +35,7 @@ from ..kernels import (
     kind_of,
     make_kernel,
 )
-from ..kernels.base import distinct_kernels
+from ..kernels.base import check_powers
 from ..kernels.parameters import KernelChoice, choose_gamma_rule, list_kinds
 from ..rows.device import backend_of
 from ..rows.device.backend import ArrayBackend, plain_rows
@@ -667,8 +667,7 @@ class KernelEstimator(BaseEstimator):
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data; pass "
                 "dense rows, such as X.toarray()."
             )
-        for kernel in distinct_kernels(function):
-            kernel.check_powers(X)
+        check_powers(function, X)
         return sp.csr_array(X) if is_sparse else X
 
     def _source_to_score(self, X: MatrixLike | ShardedSource) -> ShardedSource | None:

@@ -124,6 +124,12 @@ def distinct_kernels(function: HasKernels) -> list[Kernel]:
     return list(dict.fromkeys(kernel.plain for kernel in function.kernels))
 
 
+def check_powers(function: HasKernels, X: RowMatrix) -> None:
+    """Refuse rows whose powers are too large for double precision under one of the kernels."""
+    for kernel in distinct_kernels(function):
+        kernel.check_powers(X)
+
+
 class MappedKernel(Kernel):
     """A map of one inner product of prepared rows: evaluated on tiles, in compiled code.
 

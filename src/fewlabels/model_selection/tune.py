@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -20,8 +20,8 @@ from .positive_unlabelled.tuning import tune_positive_unlabelled
 from .semi_supervised.graph import tune_with_graph
 from .semi_supervised.tables import is_for_tables, tune_table
 from .semi_supervised.tuning import tune_semi_supervised
-from .tuning.result import TuningResult
-from .tuning.search import Plan, Search
+from .tuning.result import Decision, TuningResult
+from .tuning.search import Search
 
 
 def tune(
@@ -112,74 +112,45 @@ def tune(
     >>> sorted(model.tuning_.chosen)[:2]
     ['C', 'gamma']
     """
-    X = canonical(X)
-    search = Search(time_budget, progress, random_state)
-    search.is_graph_allowed = bool(graph)
-    search.groups = groups
-    return _tune_estimator(estimator, X, y, search, contaminated, sample_weight)
-
-
-class SearchTime(NamedTuple):
-    """Seconds of a search.
-
-    A search takes at most ``budget``, and leaves time for the fit and the probabilities in a
-    ``total`` of so many. A fit of all rows is ``expected`` to take so many.
-    """
-
-    budget: float
-    total: float | None
-    expected: float = 0.0
+    return tune_within(
+        Search(time_budget, progress, random_state, groups=groups),
+        estimator,
+        canonical(X),
+        y,
+        contaminated=contaminated,
+        sample_weight=sample_weight,
+        graph=graph,
+    )
 
 
 def tune_within(
+    search: Search,
     estimator: KernelEstimator | Pipeline,
     X: MatrixLike,
     y: VectorLike | None,
-    seconds: SearchTime,
     *,
-    contaminated: bool,
-    random_state: RandomStateLike,
-    progress: bool,
-    groups: VectorLike | None = None,
+    contaminated: bool = True,
+    sample_weight: VectorLike | None = None,
+    graph: bool = True,
 ) -> KernelEstimator | Pipeline:
-    """Tune, leaving time for the fit and the probabilities."""
-    search = Search(seconds.budget, progress, random_state)
-    search.expected, search.groups = seconds.expected, groups
-    search.total_seconds = seconds.total
-    search.fits_to_come = estimator.task.fits_to_come
-    return _tune_estimator(estimator, X, y, search, contaminated, None)
-
-
-def _tune_estimator(
-    estimator: KernelEstimator | Pipeline,
-    X: MatrixLike,
-    y: VectorLike | None,
-    search: Search,
-    contaminated: bool,
-    sample_weight: VectorLike | None,
-) -> KernelEstimator | Pipeline:
-    """Tune a model, or the last step of a pipeline."""
-    if not isinstance(estimator, Pipeline):
-        return _tune_model(estimator, X, y, search, contaminated, sample_weight)
-    _check_estimator(estimator[-1], "the last step of the pipeline")
-    pipeline = clone(estimator)
-    if len(pipeline) > 1:
-        X = pipeline[:-1].fit_transform(X, y)
-    last = _tune_model(pipeline[-1], X, y, search, contaminated, sample_weight)
-    pipeline.steps[-1] = (pipeline.steps[-1][0], last)
-    pipeline.tuning_ = last.tuning_
-    return pipeline
-
-
-def _tune_model(
-    estimator: KernelEstimator,
-    X: MatrixLike,
-    y: VectorLike | None,
-    search: Search,
-    contaminated: bool,
-    sample_weight: VectorLike | None,
-) -> KernelEstimator:
-    """Decide, fit the choice to all rows and write the account."""
+    """Tune as :func:`tune` does, within the time of a search."""
+    if isinstance(estimator, Pipeline):
+        _check_estimator(estimator[-1], "the last step of the pipeline")
+        pipeline = clone(estimator)
+        if len(pipeline) > 1:
+            X = pipeline[:-1].fit_transform(X, y)
+        last = tune_within(
+            search,
+            pipeline[-1],
+            X,
+            y,
+            contaminated=contaminated,
+            sample_weight=sample_weight,
+            graph=graph,
+        )
+        pipeline.steps[-1] = (pipeline.steps[-1][0], last)
+        pipeline.tuning_ = last.tuning_
+        return pipeline
     _check_estimator(estimator, "it")
     check_parameters(estimator)
     rows = checked_rows(
@@ -190,7 +161,7 @@ def _tune_model(
         weight = np.bincount(kept, weight, rows.shape[0]).astype(float)
     name = type(estimator).__name__
     if not estimator.task.takes_labels:
-        plan = tune_one_class(estimator, rows, weight, search, contaminated)
+        decision = tune_one_class(estimator, rows, weight, search, contaminated)
     elif y is None:
         raise ValueError(f"{name} needs labels; pass y (see help(fewlabels.{name})).")
     elif not contaminated:
@@ -199,43 +170,43 @@ def _tune_model(
         )
     else:
         check_consistent_length(rows, y)
-        decide = _choose_tuner(estimator, rows, search)
-        plan = decide(estimator, rows, y, weight, search)
-    model = clone(estimator).set_params(**plan.settings)
-    fit_weight = sample_weight if plan.weight is None else plan.weight
+        decide = _choose_tuner(estimator, rows, graph)
+        decision = decide(estimator, rows, y, weight, search)
+    model = clone(estimator).set_params(**decision.settings)
+    fit_weight = sample_weight if decision.weight is None else decision.weight
     started = time.perf_counter()
-    if plan.fit is not None:
+    if decision.fit is not None:
         assert y is not None
-        plan.fit(model, X, y, fit_weight)
+        decision.fit(model, X, y, fit_weight)
     else:
         model.fit(X, y, **({} if fit_weight is None else {"sample_weight": fit_weight}))
     fit_seconds = time.perf_counter() - started
     fit_values = search.count(model)
     model.tuning_ = TuningResult(
-        plan.candidates.reset_index(drop=True),
-        plan.settings,
-        plan.reason,
+        decision.candidates.reset_index(drop=True),
+        decision.settings,
+        decision.reason + search.early_end_note,
         search.stopped,
         search.seconds,
         fit_seconds,
         search.fits,
         search.kernel_values,
         fit_values,
-        plan.curve,
-        plan.unlabeled,
+        decision.curve,
+        decision.unlabeled,
     )
     return model
 
 
 def _choose_tuner(
-    estimator: KernelEstimator, X: RowMatrix, search: Search
-) -> Callable[[Any, RowMatrix, VectorLike, FloatArray | None, Search], Plan]:
+    estimator: KernelEstimator, X: RowMatrix, graph: bool
+) -> Callable[[Any, RowMatrix, VectorLike, FloatArray | None, Search], Decision]:
     """Return the function that chooses settings by labels."""
     if estimator.task.has_prior:
         return tune_positive_unlabelled
     if is_for_tables(estimator, X):
         return tune_table
-    return tune_with_graph if search.is_graph_allowed else tune_semi_supervised
+    return tune_with_graph if graph else tune_semi_supervised
 
 
 def _check_estimator(estimator: BaseEstimator, what: str) -> None:

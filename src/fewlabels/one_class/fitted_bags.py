@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -100,10 +102,14 @@ class BaggedFunction:
     rounding = 0.0
     tail = 0.0
 
-    @property
+    @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernel of every bag."""
         return tuple(bag.function.kernel for bag in self.bags)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without kernels, which the bags have."""
+        return {name: value for name, value in vars(self).items() if name != "kernels"}
 
     @property
     def vectors(self) -> RowMatrix:

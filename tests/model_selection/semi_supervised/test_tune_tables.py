@@ -10,7 +10,8 @@ from sklearn.datasets import load_digits
 
 from fewlabels import S3VM, fit_table, tune
 from fewlabels.data.units import is_feature_table
-from fewlabels.model_selection.semi_supervised import tables as feature_tables
+from fewlabels.model_selection.semi_supervised import labelled_rows
+from fewlabels.model_selection.semi_supervised.tables import is_for_tables
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Fewer folds, so that tests are quick."""
-    monkeypatch.setattr(feature_tables, "_MAX_REPEATS", 1)
+    monkeypatch.setattr(labelled_rows, "_MAX_REPEATS", 1)
 
 
 def table(rng, n=300, share=0.5, n_classes=2):
@@ -107,8 +108,8 @@ def test_what_was_given_stays(rng):
     held = tune(S3VM(balance=0.1), X, given)
     assert held.balance == 0.1 and held.kernel == "trees" and held.C_star == 0.0
     for estimator in (S3VM(kernel="linear"), S3VM(C=3.0), S3VM(C_star=1.0), S3VM(gamma=0.5)):
-        assert not feature_tables.is_for_tables(estimator, X)
-    assert feature_tables.is_for_tables(S3VM(tol=1e-2), X)
+        assert not is_for_tables(estimator, X)
+    assert is_for_tables(S3VM(tol=1e-2), X)
 
 
 def test_kinds_of_columns(rng):

@@ -1,8 +1,9 @@
 """Settings of models of one class by a rule, and what other settings would give."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
 from ..._typing import FloatArray, MatrixLike, RowMatrix
+from ..._util.messages import ordinal
 from ...kernels.rows import canonical
 from ...one_class.base import OneClassEstimator
 from ...rows.neighbors import (
@@ -23,8 +25,8 @@ from ...rows.neighbors import (
     neighbor_rank,
     share_out_of_reach,
 )
-from ..tuning.result import SearchCurve
-from ..tuning.search import Plan, Search
+from ..tuning.result import Decision, SearchCurve
+from ..tuning.search import Search
 
 # The rule.
 # Share of the rows that is dropped from training.
@@ -48,6 +50,12 @@ _HELD_OUT_SHARE = 0.2
 _MIN_ROWS = 20
 _MEASURES = ["auc_shuffled", "rank_correlation", "converged"]
 _COLUMNS = ["trim", "factor", "gamma", "dropped", "support_share", "beyond_reach", *_MEASURES]
+_COLUMNS_OF_BAGS = ["trim", "bag_size", "support_share", *_MEASURES]
+
+
+# Settings, the first two columns of a row of the table; and the other columns.
+Candidate: TypeAlias = tuple[Any, Any]
+Measures: TypeAlias = dict[str, Any]
 
 
 class HeldOutRows(NamedTuple):
@@ -64,7 +72,7 @@ def tune_one_class(
     weight: FloatArray | None,
     search: Search,
     contaminated: bool,
-) -> Plan:
+) -> Decision:
     """Return the rule's settings, and a table of others on held-out rows."""
     name = type(estimator).__name__
     if estimator.has_bags:
@@ -84,20 +92,27 @@ def tune_one_class(
     gamma = min(narrow, gamma_for_reach(rows, far, beyond))
     price = estimator.cost_name
     value = _COSTS[price]
-    table = _compare_settings(
-        estimator, rows, trim, _FACTOR * gamma / narrow, {price: value}, search
+    held_out = _split_rows(rows, search)
+    distances = np.empty(0) if held_out is None else neighbor_distances(held_out.train)
+    table = _compare_with_rule(
+        search,
+        estimator,
+        [(trim, _FACTOR * gamma / narrow), *product(_TRIMS, _FACTORS)],
+        held_out,
+        partial(_evaluate_width, estimator, {price: value}, distances),
+        _COLUMNS,
     )
 
     n, n_core = len(far), int(np.sum(~far))
     left_out = "all rows are used for training (contaminated=False);"
     if far.any():
         left_out = (
-            f"the {far.sum()} of {n} rows farthest from their {neighbor_rank(n)}th neighbour "
-            "are dropped from training, because they may be anomalies;"
+            f"the {far.sum()} of {n} rows farthest from their {ordinal(neighbor_rank(n))} "
+            "neighbour are dropped from training, because they may be anomalies;"
         )
     width = (
         f"gamma is {_FACTOR:g} divided by the squared median distance of the {n_core} training "
-        f"rows to their {neighbor_rank(n_core)}th neighbour"
+        f"rows to their {ordinal(neighbor_rank(n_core))} neighbour"
     )
     if gamma < narrow:
         width = (
@@ -121,7 +136,7 @@ def tune_one_class(
     curve = SearchCurve(
         "gamma", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns"
     )
-    return Plan(settings, reason + search.early_end_note, table, curve, kept)
+    return Decision(settings, reason, table, curve, kept)
 
 
 def _tune_bags(
@@ -130,37 +145,17 @@ def _tune_bags(
     weight: FloatArray | None,
     search: Search,
     contaminated: bool,
-) -> Plan:
+) -> Decision:
     """Return how the rule trims bags, and a table of other settings on held-out rows."""
     trim: str | float = "auto" if contaminated else 0.0
-    parts = _split_rows(X if weight is None else X[weight > 0], search)
-    candidates: list[tuple[str | float, int]] = [(trim, estimator.bag_size)]
-    others = product(_BAG_TRIMS, _BAG_SIZES)
-    candidates += [setting for setting in others if setting != candidates[0]]
-    table = []
-    with search.running(type(estimator).__name__, len(candidates)):
-        calls = []
-        if parts is not None:
-            calls = [
-                partial(
-                    _evaluate_candidate,
-                    estimator,
-                    parts.train,
-                    parts,
-                    trim=trim_of_bag,
-                    bag_size=size,
-                )
-                for trim_of_bag, size in candidates
-            ]
-        for k, measures in enumerate(search.run_calls(calls)):
-            search.advance()
-            if measures is not None:
-                shown = dict(zip(("trim", "bag_size"), candidates[k], strict=True))
-                table.append(shown | measures)
-    rule_alone = [dict(zip(("trim", "bag_size"), candidates[0], strict=True))]
-    columns = ["trim", "bag_size", "support_share", *_MEASURES]
-    table = _make_table(table or rule_alone, columns)
-    table["chosen"] = table.index == 0
+    table = _compare_with_rule(
+        search,
+        estimator,
+        [(trim, estimator.bag_size), *product(_BAG_TRIMS, _BAG_SIZES)],
+        _split_rows(X if weight is None else X[weight > 0], search),
+        partial(_evaluate_bags, estimator),
+        _COLUMNS_OF_BAGS,
+    )
     left_out = (
         "bags drop the rows farthest from their neighbours if the data suggest it, because they "
         "may be anomalies"
@@ -175,59 +170,53 @@ def _tune_bags(
     curve = SearchCurve(
         "bag_size", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns"
     )
-    return Plan({"trim": trim}, reason + search.early_end_note, table, curve)
+    return Decision({"trim": trim}, reason, table, curve)
 
 
-def _compare_settings(
-    estimator: OneClassEstimator,
-    rows: RowMatrix,
-    trim: float,
-    factor: float,
-    price: dict[str, float],
+def _compare_with_rule(
     search: Search,
+    estimator: OneClassEstimator,
+    candidates: list[Candidate],
+    rows: HeldOutRows | None,
+    evaluate: Callable[[HeldOutRows, Candidate, Search], Measures | None],
+    columns: list[str],
 ) -> pd.DataFrame:
-    """Compare candidates around the rule, trained on some of the rows, scored on others."""
-    parts = _split_rows(rows, search)
-    candidates = [(trim, factor)]
-    candidates += [setting for setting in product(_TRIMS, _FACTORS) if setting != (trim, factor)]
-    table = []
-    if parts is not None:
-        distances = neighbor_distances(parts.train)
-        calls = [
-            partial(_evaluate_around_rule, estimator, parts, distances, *candidate, price)
-            for candidate in candidates
-        ]
-        with search.running(type(estimator).__name__, len(candidates)):
-            for row in search.run_calls(calls):
-                search.advance()
-                if row is not None:
-                    table.append(row)
-    rule_alone = [dict(zip(("trim", "factor"), candidates[0], strict=True))]
-    table = _make_table(table or rule_alone, _COLUMNS)
+    """Return the table of the rule, which comes first, and of others, on held-out rows."""
+    rule = candidates[0]
+    scored: list[tuple[Candidate, Measures]] = []
+    if rows is not None:
+        distinct = [rule, *(candidate for candidate in candidates if candidate != rule)]
+        scored = search.run(type(estimator).__name__, distinct, partial(evaluate, rows))
+    lines = [
+        dict(zip(columns, candidate, strict=False)) | measures
+        for candidate, measures in scored or [(rule, {})]
+    ]
+    for line in lines:
+        if "scores" in line:
+            line["rank_correlation"] = spearmanr(lines[0]["scores"], line["scores"])[0]
+    table = pd.DataFrame(lines, columns=columns)
     table["chosen"] = table.index == 0
     return table
 
 
-def _evaluate_around_rule(
+def _evaluate_width(
     estimator: OneClassEstimator,
-    rows: HeldOutRows,
-    distances: FloatArray,
-    trim: float,
-    factor: float,
     price: dict[str, float],
+    distances: FloatArray,
+    rows: HeldOutRows,
+    candidate: Candidate,
     search: Search,
-) -> dict[str, Any] | None:
-    """Return a candidate's row of the table; None if the time is over."""
+) -> Measures | None:
+    """Return a candidate's measures; None if the time is over."""
+    trim, factor = candidate
     far = mark_farthest(distances, trim)
     core = rows.train[~far]
     gamma = neighbor_gamma(core, factor)
     settings = {"gamma": gamma, **price, "target_fpr": None}
-    measures = _evaluate_candidate(estimator, core, rows, search, **settings)
+    measures = _evaluate_settings(estimator, core, rows, search, **settings)
     if measures is None:
         return None
     return {
-        "trim": trim,
-        "factor": factor,
         "gamma": gamma,
         "dropped": int(far.sum()),
         "beyond_reach": share_out_of_reach(rows.held, core, gamma),
@@ -235,14 +224,22 @@ def _evaluate_around_rule(
     }
 
 
-def _evaluate_candidate(
+def _evaluate_bags(
+    estimator: OneClassEstimator, rows: HeldOutRows, candidate: Candidate, search: Search
+) -> Measures | None:
+    """Return a candidate's measures; None if the time is over."""
+    trim, size = candidate
+    return _evaluate_settings(estimator, rows.train, rows, search, trim=trim, bag_size=size)
+
+
+def _evaluate_settings(
     estimator: OneClassEstimator,
     train: RowMatrix,
     rows: HeldOutRows,
     search: Search,
     **settings: Any,
-) -> dict[str, Any] | None:
-    """Return a candidate's measures on held-out rows, and its scores; None if time is over."""
+) -> Measures | None:
+    """Return measures on held-out rows, and the scores of these; None if the time is over."""
     model = search.fit_clone(estimator, train, **settings)
     if model is None:
         return None
@@ -253,14 +250,6 @@ def _evaluate_candidate(
         "converged": model.fit_status_ == 0,
         "scores": scores,
     }
-
-
-def _make_table(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """Return a table of candidates, whose scores are compared with the scores of the first."""
-    for row in rows:
-        if "scores" in row:
-            row["rank_correlation"] = spearmanr(rows[0]["scores"], row["scores"])[0]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def _split_rows(rows: RowMatrix, search: Search) -> HeldOutRows | None:

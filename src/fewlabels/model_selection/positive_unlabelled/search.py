@@ -1,5 +1,7 @@
 """A PUSVM that chooses lambda and gamma by cross-validation."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -270,13 +272,15 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
             splits = list(check_cv(self.cv).split(X, y))
         self.n_splits_ = len(splits)
         self.kernel_values_ = 0
+        sample = Sample(X, y, weight, self.kernel == "precomputed")
         by_gamma = []
         for gamma in gammas:
             model = self._make_model(prior=self.prior_)
             model.set_params(random_state=seed, gamma=gamma)
-            search = FoldSearch(model, X, y, weight, lams, self.scoring)
-            by_gamma.append(np.transpose([search.scores(*split) for split in splits]))
-            self.kernel_values_ += search.kernel_values
+            scorer = LambdaScorer(model, sample, lams, self.scoring)
+            of_folds = [scorer.score_fold(*split) for split in splits]
+            by_gamma.append(np.transpose([of_lams for of_lams, _ in of_folds]))
+            self.kernel_values_ += sum(n_values for _, n_values in of_folds)
         scores = np.concatenate(by_gamma)
         mean = scores.mean(axis=1)
         self.cv_results_ = {
@@ -327,38 +331,49 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         return self.classes_[class_of(decision)]
 
 
-class FoldSearch:
-    """Lambdas of a PUSVM (a number for prior and gamma) on folds, from large to small in one go.
+class LambdaScorer:
+    """Scores on folds of all lambdas of a PUSVM, from large to small in one go.
 
-    All kernel values are held where the memory allows and they are dear.
+    The model has a number for prior and gamma. All kernel values are held if the memory allows and
+    they are expensive.
     """
 
     def __init__(
         self,
         model: PUSVM,
-        X: RowMatrix,
-        y: AnyArray,
-        weight: FloatArray | None,
+        sample: Sample,
         lams: FloatArray,
         scoring: str | Callable[..., float],
     ) -> None:
-        self.model, self.lams, self.scoring = model, lams, scoring
-        self.kernel_values = 0
-        is_large = _BYTES_PER_KERNEL_VALUE * X.shape[0] ** 2 > 1e6 * model.cache_size
-        if model.kernel != "precomputed" and not is_large:
-            # Kernels without a width leave the parameter as it is, and don't read it.
-            gamma = 1.0 if isinstance(model.gamma, str) else model.gamma
-            kernel = make_kernel(model.kernel, gamma, model.degree, model.coef0, X)
-            gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(model.n_jobs))
-            if gram.value_cost >= _MIN_COST_TO_MATERIALISE:
-                X = gram.block(np.arange(gram.n))
-                self.kernel_values += gram.n_values
-                model.set_params(kernel="precomputed")
-        self.sample = Sample(X, y, weight, model.kernel == "precomputed")
+        self.model, self.sample, self.lams, self.scoring = model, sample, lams, scoring
+        self._prepared: tuple[PUSVM, Sample] | None = None
 
-    def scores(self, train: IntArray, test: IntArray) -> list[float]:
-        """Return scores of one fold, one per lambda."""
-        sample, model = self.sample, self.model
+    def __reduce__(self) -> tuple[type[LambdaScorer], tuple[Any, ...]]:
+        # A worker evaluates its kernel values again.
+        return LambdaScorer, (self.model, self.sample, self.lams, self.scoring)
+
+    def _prepare(self) -> tuple[PUSVM, Sample, int]:
+        """Return the model and its rows, or their kernel values, and how many these are."""
+        model, (X, y, weight) = self.model, self.sample[:3]
+        is_large = _BYTES_PER_KERNEL_VALUE * X.shape[0] ** 2 > 1e6 * model.cache_size
+        if model.kernel == "precomputed" or is_large:
+            return model, self.sample, 0
+        # Kernels without a width leave the parameter as it is, and don't read it.
+        gamma = 1.0 if isinstance(model.gamma, str) else model.gamma
+        kernel = make_kernel(model.kernel, gamma, model.degree, model.coef0, X)
+        gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(model.n_jobs))
+        if gram.value_cost < _MIN_COST_TO_MATERIALISE:
+            return model, self.sample, 0
+        sample = Sample(gram.block(np.arange(gram.n)), y, weight, pairwise=True)
+        return clone(model).set_params(kernel="precomputed"), sample, gram.n_values
+
+    def score_fold(self, train: IntArray, test: IntArray) -> tuple[list[float], int]:
+        """Return scores of one fold, one per lambda, and how many kernel values they took."""
+        n_values = 0
+        if self._prepared is None:
+            model, sample, n_values = self._prepare()
+            self._prepared = model, sample
+        model, sample = self._prepared
         weight = None if sample.weight is None else sample.weight[train]
         models = fit_each_setting(
             [clone(model).set_params(lam=float(lam)) for lam in self.lams],
@@ -368,13 +383,13 @@ class FoldSearch:
             prior=Prior(float(model.prior)),
             gathered=True,
         )
-        self.kernel_values += sum(kernel_values(m) for m in models)
+        n_values += sum(kernel_values(m) for m in models)
         held_out, y = sample.rows(test, train), sample.y[test]
         if callable(self.scoring):
-            return [float(self.scoring(m, held_out, y)) for m in models]
+            return [float(self.scoring(m, held_out, y)) for m in models], n_values
         score = make_pu_scorer(self.scoring, prior=float(model.prior))
         weight = None if sample.weight is None else sample.weight[test]
-        return [score(m, held_out, y, sample_weight=weight) for m in models]
+        return [score(m, held_out, y, sample_weight=weight) for m in models], n_values
 
 
 def has_gamma(kernel: KernelLike) -> bool:

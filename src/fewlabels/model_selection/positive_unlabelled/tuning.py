@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from itertools import product
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from ..._typing import FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
+from ..._typing import FloatArray, MatrixLike, RowMatrix, VectorLike
 from ...calibration.cross_fitting import Sample
 from ...class_prior.prior import Prior
 from ...data.labels.positive_unlabelled import split_labels
@@ -23,9 +23,9 @@ from ...positive_unlabelled.pu_ensemble import PUEnsemble, choose_kernels
 from ...positive_unlabelled.pusvm import PUSVM
 from ...rows.grouped_folds import Split, kinds_of_groups, splits_counted_once, take_groups
 from ..splitters import PUKFold
-from ..tuning.result import SearchCurve
-from ..tuning.search import SETTINGS_KEPT, Plan, Search, quiet
-from .search import COSTS, SHARED, FoldSearch, has_gamma
+from ..tuning.result import SETTINGS_KEPT, Decision, SearchCurve
+from ..tuning.search import Search, Trial, make_trials, quiet
+from .search import COSTS, SHARED, LambdaScorer, has_gamma
 
 _SCORING = "auc-risk"
 _SCORING_IN_WORDS = "ROC AUC minus the non-negative risk"
@@ -52,7 +52,7 @@ Settings: TypeAlias = dict[str, Any]
 
 def tune_positive_unlabelled(
     estimator: PUEstimator, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
-) -> Plan:
+) -> Decision:
     """Return the best of a grid by the score of held-out positive and unlabelled rows."""
     positive, classes = split_labels(y, estimator.pos_label)
     counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
@@ -66,7 +66,7 @@ def tune_positive_unlabelled(
     if folds < 2:
         table = pd.DataFrame({"gamma": [np.nan], "score": [np.nan], "chosen": [True]})
         why = f"{SETTINGS_KEPT} cross-validation needs two positive and two unlabelled rows."
-        return Plan({}, why, table, SearchCurve("gamma", "score", [], "Held-out score"))
+        return Decision({}, why, table, SearchCurve("gamma", "score", [], "Held-out score"))
     splitter = PUKFold(
         int(folds), shuffle=True, random_state=search.seed, pos_label=estimator.pos_label
     )
@@ -80,7 +80,7 @@ def tune_positive_unlabelled(
         table, settings = _list_kernels(estimator, X, weight)
         scores = _score_ensemble_settings(estimator, settings, *data)
         best = _find_better_kernel(scores, settings)
-        return _make_plan(_add_scores(table, scores), settings, estimator, prior, search, best)
+        return _decide(_add_scores(table, scores), settings, estimator, prior, best)
     gammas = _list_gammas(estimator, X, weight)
     if isinstance(estimator, PUSVM):
         search.note_duration(_COST_OF_PATH * search.expected)
@@ -98,7 +98,7 @@ def tune_positive_unlabelled(
         {name: value for name, value in candidate.items() if value != given[name]}
         for candidate in table.to_dict("records")
     ]
-    return _make_plan(_add_scores(table, scores), settings, estimator, prior, search)
+    return _decide(_add_scores(table, scores), settings, estimator, prior)
 
 
 def _score_svm(
@@ -115,40 +115,29 @@ def _score_svm(
     model = PUSVM(**{name: getattr(estimator, name) for name in SHARED})
     model.set_params(prior=prior, random_state=search.seed, verbose=False)
     widths = [
-        _FoldsOfWidth(clone(model).set_params(gamma=gamma), sample, lams) for gamma in gammas
+        LambdaScorer(clone(model).set_params(gamma=gamma), sample, lams, _SCORING)
+        for gamma in gammas
     ]
-    with search.running("PUSVM", len(gammas) * len(splits)):
-        places = list(product(range(len(gammas)), range(len(splits))))
-        calls = [partial(widths[place].scores, *splits[fold]) for place, fold in places]
-        for (place, fold), scored in zip(places, search.run_calls(calls), strict=False):
-            scores[place, :, fold] = scored
-            search.advance(f"best {np.nanmax(scores):.3f}")
+    # Width by width, as the folds of one share its kernel values.
+    trials = sorted(make_trials(widths, splits), key=attrgetter("place"))
+    for trial, scored in search.run("PUSVM", trials, _score_lambdas, describe=_describe_best):
+        scores[trial.place, :, trial.fold] = scored
     return scores.reshape(-1, len(splits))
 
 
-class _FoldsOfWidth:
-    """Lambdas of a width on folds, which share kernel values where these are on one computer."""
+def _score_lambdas(trial: Trial[LambdaScorer], search: Search) -> list[float]:
+    """Return scores of one fold, one per lambda."""
+    since = time.perf_counter()
+    with quiet():
+        scores, n_values = trial.candidate.score_fold(trial.train, trial.test)
+    search.note_duration(time.perf_counter() - since)
+    search.fits += len(scores)
+    search.kernel_values += n_values
+    return scores
 
-    def __init__(self, model: PUSVM, sample: Sample, lams: FloatArray) -> None:
-        self.arguments = model, sample, lams
-        self.folds: FoldSearch | None = None
 
-    def __reduce__(self) -> tuple[type[_FoldsOfWidth], tuple[PUSVM, Sample, FloatArray]]:
-        return _FoldsOfWidth, self.arguments
-
-    def scores(self, train: IntArray, test: IntArray, search: Search) -> list[float]:
-        """Return scores of one fold, one per lambda."""
-        if self.folds is None:
-            model, sample, lams = self.arguments
-            X, y, weight = sample[:3]
-            self.folds = FoldSearch(clone(model), X, y, weight, lams, _SCORING)
-        before, since = self.folds.kernel_values, time.perf_counter()
-        with quiet():
-            scores = self.folds.scores(train, test)
-        search.note_duration(time.perf_counter() - since)
-        search.fits += len(scores)
-        search.kernel_values += self.folds.kernel_values - before
-        return scores
+def _describe_best(scored: list[tuple[Trial[LambdaScorer], list[float]]]) -> str:
+    return f"best {np.nanmax([scores for _, scores in scored]):.3f}"
 
 
 def _list_kernels(
@@ -194,30 +183,22 @@ def _score_ensemble_settings(
     """Return scores of settings, fold by fold; none if there is just one."""
     scores = np.full((len(settings), len(splits)), np.nan)
     if len(settings) > 1:
-        places = list(product(range(len(splits)), range(len(settings))))
-        calls = [
-            partial(_score_ensemble, estimator, settings[place], sample, *splits[fold], prior)
-            for fold, place in places
-        ]
-        with search.running("PUEnsemble", scores.size):
-            for (fold, place), scored in zip(places, search.run_calls(calls), strict=False):
-                scores[place, fold] = scored
-                search.advance()
+        score = partial(_score_ensemble, estimator, sample, prior)
+        for trial, scored in search.run("PUEnsemble", make_trials(settings, splits), score):
+            scores[trial.place, trial.fold] = scored
     return scores
 
 
 def _score_ensemble(
-    estimator: PUEstimator,
-    settings: Settings,
-    sample: Sample,
-    train: IntArray,
-    test: IntArray,
-    prior: float,
-    search: Search,
-) -> float:
+    estimator: PUEstimator, sample: Sample, prior: float, trial: Trial[Settings], search: Search
+) -> float | None:
     X, y, weight = sample.X, sample.y, sample.weight
+    train, test = trial.train, trial.test
     weigh = (lambda rows: None) if weight is None else weight.__getitem__
-    model = search.fit_clone(estimator, X[train], y[train], weigh(train), prior=prior, **settings)
+    settings = {**trial.candidate, "prior": prior}
+    model = search.fit_clone(estimator, X[train], y[train], weigh(train), **settings)
+    if model is None:
+        return None
     score = make_pu_scorer(_SCORING, prior=prior)
     return score(model, X[test], y[test], sample_weight=weigh(test))
 
@@ -258,14 +239,13 @@ def _choose_nearest_of_best(table: pd.DataFrame, given: int) -> int:
     return int(away.idxmin())
 
 
-def _make_plan(
+def _decide(
     table: pd.DataFrame,
     settings: list[Settings],
     estimator: PUEstimator,
     prior: Prior,
-    search: Search,
     best_kernel: int | None = None,
-) -> Plan:
+) -> Decision:
     """Return the best candidate; the given one among equals, or ``best_kernel`` if it is known."""
     scores, given = table["score"], settings.index({})
     best, compared = given, scores.notna().sum()
@@ -297,4 +277,4 @@ def _make_plan(
         fit_each_setting([model], X, y, weight, prior=prior)
 
     fit = fit_with_prior if isinstance(estimator, PUSVM) else None
-    return Plan(settings[best], reason + search.early_end_note, table, curve, None, fit)
+    return Decision(settings[best], reason, table, curve, None, fit)

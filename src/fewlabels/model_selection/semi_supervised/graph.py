@@ -20,14 +20,14 @@ from ...kernels.parameters import choose_gamma_rule, resolve_gamma
 from ...rows.grouped_folds import WholeGroups, count_once, kinds_of_groups, take_groups
 from ...semi_supervised.arguments import uses_label_ratio
 from ...semi_supervised.s3vm import S3VM
-from ..tuning.search import Plan, Search
+from ..tuning.result import Decision
+from ..tuning.search import Search
+from .labelled_rows import MIN_LABELS_PER_CLASS
 from .tuning import CURVE, tune_semi_supervised
 
 # Strength (where the kernel's diagonal is 1), neighbours and share of the graphs that are compared
 # with the kernel as it is. The first is an average of both, which rarely does harm.
 _GRAPHS = ((10.0, 10, 0.5), (100.0, 10, 1.0), (1000.0, 5, 1.0), (1e5, 5, 1.0))
-# Labels of a class from which held-out labels separate kernels. With fewer the graph decides.
-_MIN_LABELS_PER_CLASS = 8
 # Rows from which there is a graph to speak of.
 _MIN_ROWS = 100
 # Strength and neighbours of the graph of few labels, if rows lie in clouds.
@@ -64,14 +64,14 @@ _BASES = ("rbf", "poly", "linear")
 
 def tune_with_graph(
     estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
-) -> Plan:
-    """Return the plan for an S3VM: its kernel with a graph if that is better, or else without."""
+) -> Decision:
+    """Return the decision for an S3VM: its kernel with a graph only if that is better."""
     chosen, message, table = choose_graph(estimator, X, y, weight, search)
     if chosen is None:
-        plan = tune_semi_supervised(estimator, X, y, weight, search)
-        return plan._replace(reason=plan.reason + message)
+        decision = tune_semi_supervised(estimator, X, y, weight, search)
+        return decision._replace(reason=decision.reason + message)
     message += f" The kernel is deformed by it: {chosen}."
-    return Plan({"kernel": chosen}, message.strip() + search.early_end_note, table, CURVE)
+    return Decision({"kernel": chosen}, message.strip(), table, CURVE)
 
 
 def choose_graph(
@@ -110,24 +110,20 @@ def choose_graph(
     size = float(np.mean(kernel.diagonal(X[rows])))
     if not size > 0.0:
         return None, "", None
-    if sizes.min() < _MIN_LABELS_PER_CLASS:
+    if sizes.min() < MIN_LABELS_PER_CLASS:  # labels can't tell kernels apart
         return _choose_by_geometry(estimator, X[rows], size)
     graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=s) for r, k, s in _GRAPHS]
     weight = None if weight is None else weight[rows]
     # A fit of these rows takes at least its share of one of all rows.
     search.note_duration(search.expected * min(1.0, len(rows) / X.shape[0]) ** _TIME_POWER)
-    trial = _Trial(
+    trial = _KernelErrors(
         estimator, kernel, X[rows], label[rows], weight, search.seed, take_groups(groups, rows)
     )
-    found, until = [], _TIME_SHARE * search.time_budget
-    with search.running("S3VM and the graph", len(graphs)):
-        calls = [partial(trial.evaluate, graph, until=until) for graph in (None, *graphs)]
-        for one in search.run_calls(calls, lambda: search.seconds > until):
-            if one is None:
-                break
-            found.append(one)
-            if len(found) > 1:
-                search.advance()
+    until = _TIME_SHARE * search.time_budget
+    kernels = [None, *graphs]
+    evaluate = partial(trial.evaluate, until=until)
+    scored = search.run("S3VM and the graph", kernels, evaluate, until=until)
+    found = [errors for _, errors in scored]
     if len(found) < 2:
         return None, " There was no time left to test whether the graph of all rows helps.", None
     table = _make_table(estimator, graphs, found)
@@ -135,7 +131,7 @@ def choose_graph(
     min_probability[0] = 0.0
     best = int(table["score"].where(table["probability"] > min_probability).argmin())
     table["chosen"] = table.index == best
-    return ([None, *graphs])[best], _describe_choice(table, best, trial), table
+    return kernels[best], _describe_choice(table, best, trial), table
 
 
 def _choose_by_geometry(
@@ -183,7 +179,7 @@ def _make_table(
     return table.assign(probability=sure, clear=sure > _CLEAR_PROBABILITY)
 
 
-def _describe_choice(table: pd.DataFrame, best: int, trial: _Trial) -> str:
+def _describe_choice(table: pd.DataFrame, best: int, trial: _KernelErrors) -> str:
     one, plain = table.loc[best or 1 + int(table["score"].iloc[1:].argmin())], table.loc[0]
     share = one["probability"] if best else 1.0 - one["probability"]
     return (
@@ -196,7 +192,7 @@ def _describe_choice(table: pd.DataFrame, best: int, trial: _Trial) -> str:
     )
 
 
-class _Trial:
+class _KernelErrors:
     """Models under kernels, each without some of the labels."""
 
     def __init__(

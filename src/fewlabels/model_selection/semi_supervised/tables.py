@@ -1,52 +1,32 @@
 """Settings of an S3VM on a table of features: trees first, unlabelled rows where they help."""
 
 import warnings
-from functools import partial
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
+from ..._typing import FloatArray, RowMatrix, VectorLike
 from ...calibration.curve import ClassCurves, Curve
 from ...calibration.fit_curves import curve_of_labels, curves_of_classes
 from ...class_prior import ClassRatio, label_shift
 from ...class_prior.frequent_class import estimate_from_frequent_class, is_skewed
-from ...data.labels.semi_supervised import class_indices, read_semi_labels
 from ...data.units import explain_feature_table, is_feature_table
 from ...kernels import Manifold
 from ...kernels.parameters import resolve_gamma
-from ...rows.grouped_folds import (
-    count_once,
-    kinds_of_groups,
-    splits_counted_once,
-    take_groups,
-)
 from ...semi_supervised.arguments import uses_label_ratio
 from ...semi_supervised.s3vm import S3VM
-from ..splitters import LabeledKFold
-from ..tuning.result import SearchCurve, UnlabeledRows
-from ..tuning.search import Plan, Search
+from ..tuning.result import Decision, SearchCurve, UnlabeledRows
+from ..tuning.search import Search, Trial, make_trials
+from .labelled_rows import MIN_LEAD_IN_ERRORS, LabelledRows
 
 # Settings that a user may leave to the choice.
 CHOSEN = ("kernel", "gamma", "C", "C_star")
-_FOLDS = 5
-# Folds are repeated until about so many labels were predicted.
-_PREDICTIONS = 100
-# Folds are repeated so often at most.
-_MAX_REPEATS = 3
-# Labels of a class that a comparison needs.
-_MIN_LABELS_PER_CLASS = 8
 # Unlabelled rows that take part in a trial at most.
 _MAX_UNLABELLED_ROWS = 1500
 # Unlabelled rows whose decisions place a threshold.
 _MAX_SCORED_ROWS = 500
-# How many standard errors a setting must be ahead of the trees.
-_MIN_LEAD_IN_ERRORS = 1.5
-# Half the width of a 95 % interval, in standard errors.
-_HALF_WIDTH_IN_ERRORS = norm.ppf(0.975)
 # Numbers of labels per class that differ by no more than this share are equal: somebody labelled
 # so many of each class, whatever their shares among all rows are.
 _MAX_SHARE_OF_EQUAL = 0.05
@@ -79,54 +59,43 @@ def is_for_tables(estimator: S3VM, X: RowMatrix) -> bool:
 
 def tune_table(
     estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
-) -> Plan:
-    """Return the ``Plan`` for an S3VM whose rows are a table of features.
+) -> Decision:
+    """Return the ``Decision`` for an S3VM whose rows are a table of features.
 
     Extremely randomized trees of the labelled rows are half of the kernel, and unlabelled rows
     cost nothing: over tables of features that ranks best for any number of labels. Something else
     is taken if held-out labels say so clearly.
     """
-    label, classes, _ = read_semi_labels(y, estimator.unlabeled)
-    place = class_indices(label, len(classes))
-    counted = np.ones(len(label), bool) if weight is None else weight > 0
-    known, groups = np.flatnonzero(counted & (place >= 0)), search.group_rows(X, place)
-    of_groups = kinds_of_groups(place[known], take_groups(groups, known))
-    sizes = np.bincount(of_groups, minlength=len(classes))
-    free = counted & (place < 0)
-    ratio, about_ratio = _find_ratio(estimator, X, y, weight, sizes, free, search)
+    rows = LabelledRows.read(estimator, X, y, weight, search)
+    ratio, about_ratio = _find_ratio(estimator, rows, y, search)
     candidates = _make_candidates(estimator, ratio is not None)
     first = candidates[0].parameters
-    fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
-    if fewest < _MIN_LABELS_PER_CLASS or not free.any():
-        why = f"a class has only {int(sizes.min())} labelled rows, too few to compare settings"
-        if not free.any():
+    if not (rows.can_compare and len(rows.free)):
+        why = (
+            f"a class has only {int(rows.sizes.min())} labelled rows, too few to compare settings"
+        )
+        if not len(rows.free):
             why = "all rows are labelled"
         reason = (
             f"{explain_feature_table(X)}, and {why}, so the default for such tables is "
             f"used: a kernel of trees, trained on the labelled rows only.{about_ratio}"
         )
-        return Plan(first, reason, _make_table(candidates[:1]).assign(accuracy=np.nan), CURVE)
-    trial = _Trial(estimator, X, place, sizes, weight, ratio, search, take_groups(groups, known))
+        return Decision(first, reason, _make_table(candidates[:1]).assign(accuracy=np.nan), CURVE)
+    trial = _HeldOutDecisions(estimator, rows, ratio, search)
     trial.run(candidates)
-    plan, best = _make_plan(candidates, trial)
+    decision, best = _decide(candidates, trial)
     unlabeled = _measure_gain(candidates, trial, best)
-    reason = plan.reason + about_ratio + ("" if unlabeled is None else f" {unlabeled}")
-    return plan._replace(reason=reason + search.early_end_note, unlabeled=unlabeled)
+    reason = decision.reason + about_ratio + ("" if unlabeled is None else f" {unlabeled}")
+    return decision._replace(reason=reason, unlabeled=unlabeled)
 
 
 def _find_ratio(
-    estimator: S3VM,
-    X: RowMatrix,
-    y: VectorLike,
-    weight: FloatArray | None,
-    sizes: IntArray,
-    free: BoolArray,
-    search: Search,
+    estimator: S3VM, rows: LabelledRows, y: VectorLike, search: Search
 ) -> tuple[ClassRatio | None, str]:
     """Return the ``ClassRatio`` of unlabelled rows if labels don't show it, and a message."""
-    if not free.any():
+    if not len(rows.free):
         return None, ""
-    given = estimator.class_ratio
+    given, sizes = estimator.class_ratio, rows.sizes
     is_given = given is not None
     is_even = (
         sizes.min() >= _MIN_EQUAL_LABELS and np.ptp(sizes) <= _MAX_SHARE_OF_EQUAL * sizes.max()
@@ -134,15 +103,15 @@ def _find_ratio(
     if not is_given and not uses_label_ratio(estimator.balance):
         return None, ""
     if not is_given and is_skewed(sizes):
-        return _ratio_of_skewed(X, y, estimator.unlabeled, search)
+        return _ratio_of_skewed(rows, search)
     if not is_given and not is_even:
         return None, ""
     found = label_shift(
-        X,
+        rows.X,
         y,
         "estimate" if given is None else given,
         unlabeled=estimator.unlabeled,
-        sample_weight=weight,
+        sample_weight=rows.weight,
         random_state=search.seed,
     )
     if found.intervals is None:
@@ -158,15 +127,12 @@ def _find_ratio(
     )
 
 
-def _ratio_of_skewed(
-    X: RowMatrix, y: VectorLike, unlabeled: object, search: Search
-) -> tuple[ClassRatio | None, str]:
+def _ratio_of_skewed(rows: LabelledRows, search: Search) -> tuple[ClassRatio | None, str]:
     """Return the ratio and words on it if nearly all labels are of one class and look unlike."""
-    label, classes, _ = read_semi_labels(y, unlabeled)
-    found = estimate_from_frequent_class(X, class_indices(label, len(classes)), search.seed)
+    found = estimate_from_frequent_class(rows.X, rows.place, search.seed)
     if found is None:
         return None, ""
-    ratio = ClassRatio(classes, found.shares, found.intervals, 0.9, found.replicates)
+    ratio = ClassRatio(rows.classes, found.shares, found.intervals, 0.9, found.replicates)
     return ratio, (
         " Nearly all labels are of one class, and labelled rows look unlike the others, so the "
         "class ratio of the unlabelled rows was estimated (class_ratio_), and the threshold "
@@ -201,47 +167,27 @@ def _without_unlabelled(candidate: _Candidate) -> _Candidate:
     return _Candidate(_LABELS_ONLY, candidate.kernel, parameters)
 
 
-class _Trial:
+class _HeldOutDecisions:
     """Decisions about held-out labels; ``right`` is (candidates, labels), NaN where unknown."""
 
     def __init__(
-        self,
-        estimator: S3VM,
-        X: RowMatrix,
-        place: IntArray,
-        sizes: IntArray,
-        weight: FloatArray | None,
-        ratio: ClassRatio | None,
-        search: Search,
-        groups: IntArray | None,
+        self, estimator: S3VM, rows: LabelledRows, ratio: ClassRatio | None, search: Search
     ) -> None:
-        self.estimator, self.X, self.place, self.weight = estimator, X, place, weight
-        self.columns = explain_feature_table(X)
-        self.search, self.ratio, self.sizes = search, ratio, sizes
-        counted = np.ones(len(place), bool) if weight is None else weight > 0
-        self.known = np.flatnonzero(counted & (place >= 0))
-        rng, free = np.random.default_rng(search.seed), np.flatnonzero(counted & (place < 0))
-        self.free = np.sort(rng.permutation(free)[:_MAX_UNLABELLED_ROWS])
-        self.gamma = resolve_gamma("distance", X[np.concatenate([self.known, self.free])], None)
-        folds = _FOLDS if len(sizes) == 2 else int(min(_FOLDS, sizes.min()))
-        labels = place[self.known].astype(float)
-        alike = np.zeros(len(labels))
-        once = count_once(np.arange(len(labels)), alike, groups)
-        self.n_labels = len(once)
-        repeats = int(np.clip(np.ceil(_PREDICTIONS / len(once)), 1, _MAX_REPEATS))
-        splitter = LabeledKFold(
-            max(2, folds),
-            shuffle=True,
-            n_repeats=repeats,
-            random_state=search.seed,
-            unlabeled=None,
-        )
-        splits = splitter.split(labels, labels, groups)
-        self.splits = splits_counted_once(splits, alike, groups)
+        self.estimator, self.ratio, self.search = estimator, ratio, search
+        self.X, self.place, self.weight, self.sizes = rows.X, rows.place, rows.weight, rows.sizes
+        self.columns = explain_feature_table(rows.X)
+        self.known, self.n_labels = rows.known, rows.n_labels
+        rng = np.random.default_rng(search.seed)
+        self.free = np.sort(rng.permutation(rows.free)[:_MAX_UNLABELLED_ROWS])
+        taken = rows.X[np.concatenate([self.known, self.free])]
+        self.gamma = resolve_gamma("distance", taken, None)
+        self.splits = rows.split(self.known, search.seed)
         self.right = np.empty((0, len(self.splits), len(self.known)))
         # Accuracy is that among the unlabelled rows, as far as their class ratio is known.
-        own = place[self.known]
-        self.share = np.ones(len(own)) if weight is None else weight[self.known].astype(float)
+        own, sizes = self.place[self.known], self.sizes
+        self.share = np.ones(len(own))
+        if self.weight is not None:
+            self.share = self.weight[self.known].astype(float)
         if ratio is not None:
             self.share = self.share * (ratio.shares / (sizes / sizes.sum()))[own]
         self.share = self.share / self.share.sum()
@@ -253,25 +199,19 @@ class _Trial:
             shape += (len(self.sizes),)
         held = np.full(shape, np.nan)
         of_free: list[list[FloatArray]] = [[] for _ in candidates]
-        order = list(product(range(len(self.splits)), range(len(candidates))))
-        calls = [
-            partial(self._decide_held_out, candidates[one], *self.splits[fold])
-            for fold, one in order
-        ]
-        with self.search.running("S3VM", len(order)):
-            for (fold, one), found in zip(order, self.search.run_calls(calls), strict=False):
-                if found is not None:
-                    held[one, fold, self.splits[fold][1]] = found[0]
-                    of_free[one].append(found[1])
-                    self.search.advance()
+        trials = make_trials(candidates, self.splits)
+        for trial, scored in self.search.run("S3VM", trials, self._decide_held_out):
+            held[trial.place, trial.fold, trial.test], free = scored
+            of_free[trial.place].append(free)
         right = [self._mark_hits(*one) for one in zip(candidates, held, of_free, strict=True)]
         self.right = np.concatenate([self.right, right])
 
     def _decide_held_out(
-        self, candidate: _Candidate, train: IntArray, test: IntArray, search: Search
+        self, trial: Trial[_Candidate], search: Search
     ) -> tuple[FloatArray, FloatArray] | None:
         """Return decisions of a fold's model about held-out labels and some unlabelled rows."""
-        used, parameters = self.known[train], dict(candidate.parameters)
+        candidate, used = trial.candidate, self.known[trial.train]
+        parameters = dict(candidate.parameters)
         parameters.setdefault("gamma", self.gamma)
         if isinstance(self.estimator.balance, str):  # judged once, by all labels
             parameters.setdefault("balance", True)
@@ -289,7 +229,7 @@ class _Trial:
         )
         if model is None:
             return None
-        held, free = self.X[self.known[test]], self.X[self.free[:_MAX_SCORED_ROWS]]
+        held, free = self.X[self.known[trial.test]], self.X[self.free[:_MAX_SCORED_ROWS]]
         return model.decision_function(held), model.decision_function(free)
 
     def _mark_hits(
@@ -330,7 +270,7 @@ def _make_table(candidates: list[_Candidate]) -> pd.DataFrame:
     return table.assign(chosen=table.index == 0, clear=False)
 
 
-def _compare_accuracy(trial: _Trial, one: int, other: int) -> tuple[float, float]:
+def _compare_accuracy(trial: _HeldOutDecisions, one: int, other: int) -> tuple[float, float]:
     """Return the gain in accuracy per label of two candidates and its error, on common folds."""
     both = np.asarray(np.isfinite(trial.right[[one, other]]).any(axis=2).all(axis=0))
     if not both.any():
@@ -347,8 +287,8 @@ def _compare_accuracy(trial: _Trial, one: int, other: int) -> tuple[float, float
     return gain, float(error)
 
 
-def _make_plan(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
-    """Return the plan and its candidate: another than the first one must be clearly better."""
+def _decide(candidates: list[_Candidate], trial: _HeldOutDecisions) -> tuple[Decision, int]:
+    """Return the decision and its candidate: another than the first one must be clearly better."""
     table = _make_table(candidates)
     done = np.asarray(np.isfinite(trial.right).any(axis=2))
     accuracy, gains = [], []
@@ -365,7 +305,7 @@ def _make_plan(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
     table[["gain", "gain_error"]] = gains
     table["folds"] = done.sum(axis=1)
     others = table.index > 0
-    ahead = others & (table["gain"] > _MIN_LEAD_IN_ERRORS * table["gain_error"])
+    ahead = others & (table["gain"] > MIN_LEAD_IN_ERRORS * table["gain_error"])
     best = int(table["gain"].where(ahead).idxmax()) if ahead.any() else 0
     table["chosen"] = table.index == best
     level = norm.ppf(1.0 - 0.05 / max(1, others.sum()))
@@ -385,15 +325,17 @@ def _make_plan(candidates: list[_Candidate], trial: _Trial) -> tuple[Plan, int]:
             "on the labelled rows only. "
         )
         reason += (
-            f"None of {compared} others was better by {_MIN_LEAD_IN_ERRORS:g} standard errors "
+            f"None of {compared} others was better by {MIN_LEAD_IN_ERRORS:g} standard errors "
             f"over {over}."
             if compared
             else "No other settings were compared."
         )
-    return Plan(chosen.parameters, reason, table, CURVE), best
+    return Decision(chosen.parameters, reason, table, CURVE), best
 
 
-def _measure_gain(candidates: list[_Candidate], trial: _Trial, best: int) -> UnlabeledRows | None:
+def _measure_gain(
+    candidates: list[_Candidate], trial: _HeldOutDecisions, best: int
+) -> UnlabeledRows | None:
     """Return the gain from unlabelled rows for the chosen candidate, used or not."""
     if candidates[best].model == _WITH_UNLABELLED:
         twin = _without_unlabelled(candidates[best])
@@ -419,6 +361,4 @@ def _measure_gain(candidates: list[_Candidate], trial: _Trial, best: int) -> Unl
     if not gain == gain:  # NaN
         return None
     used = candidates[best].model == _WITH_UNLABELLED
-    return UnlabeledRows(
-        gain, gain - _HALF_WIDTH_IN_ERRORS * error, gain + _HALF_WIDTH_IN_ERRORS * error, used
-    )
+    return UnlabeledRows.from_error(gain, error, used)

@@ -1,10 +1,7 @@
 """Settings of S3VM by cross-validation over the labelled rows, the others kept in training."""
 
-import warnings
 from collections.abc import Mapping
-from functools import partial
-from itertools import product
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,39 +11,22 @@ from sklearn.base import clone
 
 from ..._typing import BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ..._util.threads import resolve_n_jobs
+from ..._util.warn import warn
 from ...class_prior import label_shift
 from ...class_prior.label_ratio import compare_label_ratio
-from ...data.labels.semi_supervised import class_indices, read_semi_labels, shares_by_code
+from ...data.labels.semi_supervised import shares_by_code
 from ...kernels import centered, kind_of, make_kernel
 from ...kernels.operators import make_gram
 from ...kernels.parameters import choose_gamma_rule, resolve_gamma
 from ...kernels.rows import find_shift
-from ...rows.grouped_folds import (
-    count_once,
-    kinds_of_groups,
-    splits_counted_once,
-    take_groups,
-)
 from ...semi_supervised.s3vm import S3VM
 from ..positive_unlabelled.search import has_gamma
-from ..splitters import LabeledKFold
-from ..tuning.result import SearchCurve, UnlabeledRows
-from ..tuning.search import SETTINGS_KEPT, Plan, Search
+from ..tuning.result import SETTINGS_KEPT, Decision, SearchCurve, UnlabeledRows
+from ..tuning.search import Search, Trial, make_trials
+from .labelled_rows import MIN_LABELS_PER_CLASS, MIN_LEAD_IN_ERRORS, LabelledRows
 
-_FOLDS = 5
-# Fewer labels of a class than this cannot tell settings apart.
-_MIN_LABELS_PER_CLASS = 8
-# Folds are repeated until about so many labels were predicted.
-_PREDICTIONS = 100
-# Folds are repeated so often at most.
-_MAX_REPEATS = 3
-# How many standard errors a setting must be ahead of the one given: among several, one of no
-# merit often is ahead by one.
-_MIN_LEAD_IN_ERRORS = 1.5
 # Of tables where settings make no difference, in so many one may be called clearly better.
 _LEVEL_OF_CLEAR = 0.05
-# Quantile of 95 % intervals.
-_HALF_WIDTH_IN_ERRORS = norm.ppf(0.975)
 # Around the width given, which comes first; and C* as a share of the one given.
 _WIDTH_FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0)
 _SOFTER_FACTOR = 0.02
@@ -60,63 +40,26 @@ Candidate: TypeAlias = dict[str, Any]
 
 def tune_semi_supervised(
     estimator: S3VM, X: RowMatrix, y: VectorLike, weight: FloatArray | None, search: Search
-) -> Plan:
+) -> Decision:
     """Return the best of a grid if it is better than the given settings beyond chance."""
-    label, classes, _ = read_semi_labels(y, estimator.unlabeled)
-    coded = class_indices(label, len(classes)).astype(float)
-    coded[coded < 0] = np.nan
-    counted = np.ones(len(label), bool) if weight is None else weight > 0
-    codes = np.where(np.isnan(coded), -1, coded).astype(int)
-    groups = None if estimator.kernel == "precomputed" else search.group_rows(X, codes)
-    known = np.flatnonzero(counted & (codes >= 0))
-    of_groups = kinds_of_groups(codes[known], take_groups(groups, known))
-    sizes = np.bincount(of_groups, minlength=len(classes))
-    # Of several classes each may have fewer, as together they are as many.
-    fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
+    rows = LabelledRows.read(estimator, X, y, weight, search)
     candidates = _make_candidates(estimator, X, weight)
-    if fewest < _MIN_LABELS_PER_CLASS:
-        fewest = int(sizes.min())
-        warnings.warn(
+    if not rows.can_compare:
+        fewest = int(rows.sizes.min())
+        warn(
             f"a class has only {fewest} labelled row(s), too few to compare settings (tune "
-            f"needs {_MIN_LABELS_PER_CLASS} per class), so S3VM keeps its defaults.",
+            f"needs {MIN_LABELS_PER_CLASS} per class), so S3VM keeps its defaults.",
             UserWarning,
-            stacklevel=4,
         )
         table = pd.DataFrame(candidates[:1]).assign(accuracy=np.nan, chosen=True)
-        return Plan(
-            {},
-            f"{SETTINGS_KEPT} with {fewest} labelled row(s) of a class, no comparison is "
-            "possible.",
-            table,
-            CURVE,
+        reason = (
+            f"{SETTINGS_KEPT} with {fewest} labelled row(s) of a class, no comparison is possible."
         )
-    if isinstance(estimator.balance, Mapping):
-        balance = shares_by_code(estimator.balance, classes, np.arange(float(len(classes))))
-        estimator = clone(estimator).set_params(balance=balance)
-    if estimator.class_ratio is not None:  # estimated once, from all labels
-        found = label_shift(
-            X,
-            y,
-            estimator.class_ratio,
-            n_bootstrap=2,
-            unlabeled=estimator.unlabeled,
-            sample_weight=weight,
-            random_state=search.seed,
-        )
-        estimator = clone(estimator).set_params(class_ratio=found.shares)
-    elif isinstance(estimator.balance, str):  # judged once, by all labels
-        settings: dict[str, Any] = {"balance": True}
-        if estimator.kernel != "precomputed":
-            place, mass = class_indices(label, len(classes)), np.ones(len(label))
-            mass = mass if weight is None else np.asarray(weight, dtype=float)
-            rows = sp.csr_array(X)[counted] if sp.issparse(X) else np.asarray(X)[counted]
-            judged = compare_label_ratio(rows, place[counted], mass[counted], classes, search.seed)
-            settings |= {"class_ratio": judged.shares} if judged.is_contradicted else {}
-        estimator = clone(estimator).set_params(**settings)
-    folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
+        return Decision({}, reason, table, CURVE)
+    trial = _HeldOutPredictions(
+        _with_known_ratio(estimator, rows, y, search), rows, candidates[0], search
+    )
     search.note_duration(search.expected)
-    rows = _TrialRows(X, coded, counted, weight, groups)
-    trial = _Trial(estimator, rows, candidates[0], search, folds)
     trial.run(candidates)
     # Folds that all candidates have, or else the first, by which some can be compared.
     done = trial.done
@@ -132,7 +75,35 @@ def tune_semi_supervised(
         trial.run([softer])
         if trial.done[-1, common].all():
             candidates.append(softer)
-    return _make_plan(candidates, trial, common, weight, search)
+    return _decide(candidates, trial, common, weight)
+
+
+def _with_known_ratio(estimator: S3VM, rows: LabelledRows, y: VectorLike, search: Search) -> S3VM:
+    """Return the estimator with the shares of the classes, estimated once from all labels."""
+    classes, counted, weight = rows.classes, rows.counted, rows.weight
+    if isinstance(estimator.balance, Mapping):
+        balance = shares_by_code(estimator.balance, classes, np.arange(float(len(classes))))
+        estimator = clone(estimator).set_params(balance=balance)
+    if estimator.class_ratio is not None:
+        found = label_shift(
+            rows.X,
+            y,
+            estimator.class_ratio,
+            n_bootstrap=2,
+            unlabeled=estimator.unlabeled,
+            sample_weight=weight,
+            random_state=search.seed,
+        )
+        return clone(estimator).set_params(class_ratio=found.shares)
+    if not isinstance(estimator.balance, str):
+        return estimator
+    settings: dict[str, Any] = {"balance": True}
+    if estimator.kernel != "precomputed":
+        mass = np.ones(len(counted)) if weight is None else np.asarray(weight, dtype=float)
+        X = (sp.csr_array(rows.X) if sp.issparse(rows.X) else np.asarray(rows.X))[counted]
+        judged = compare_label_ratio(X, rows.place[counted], mass[counted], classes, search.seed)
+        settings |= {"class_ratio": judged.shares} if judged.is_contradicted else {}
+    return clone(estimator).set_params(**settings)
 
 
 def _make_candidates(estimator: S3VM, X: RowMatrix, weight: FloatArray | None) -> list[Candidate]:
@@ -170,40 +141,18 @@ def _kernel_key(candidate: Candidate) -> tuple[str, str]:
     return candidate["kernel"], repr(candidate["gamma"])
 
 
-class _TrialRows(NamedTuple):
-    """All rows: codes of their labels (NaN for none), those that count, weights and groups."""
-
-    X: RowMatrix
-    coded: FloatArray
-    counted: BoolArray
-    weight: FloatArray | None
-    groups: IntArray | None
-
-
-class _Trial:
+class _HeldOutPredictions:
     """Predictions on folds of the labelled rows; ``right`` is (candidates, folds, rows)."""
 
     def __init__(
-        self,
-        estimator: S3VM,
-        data: _TrialRows,
-        first: Candidate,
-        search: Search,
-        folds: int,
+        self, estimator: S3VM, data: LabelledRows, first: Candidate, search: Search
     ) -> None:
-        X, coded, counted, weight, groups = data
-        self.search, self.coded = search, coded
-        self.rows = rows = np.flatnonzero(counted)
-        own, groups = coded[rows], take_groups(groups, rows)
-        n_labelled = len(count_once(np.flatnonzero(~np.isnan(own)), np.isnan(own), groups))
-        repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MAX_REPEATS))
-        splitter = LabeledKFold(
-            folds, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
-        )
-        self.splits = splits_counted_once(splitter.split(rows, own, groups), np.isnan(own), groups)
-        self.right = np.empty((0, len(self.splits), len(coded)))
+        self.search, self.coded = search, data.coded
+        self.rows = np.flatnonzero(data.counted)
+        self.splits = data.split(self.rows, search.seed)
+        self.right = np.empty((0, len(self.splits), len(self.coded)))
         self.converged: list[bool] = []
-        self.models = _CandidateModels(estimator, X, coded, weight, rows, first)
+        self.models = _CandidateModels(estimator, data, first)
 
     @property
     def done(self) -> BoolArray:
@@ -214,22 +163,14 @@ class _Trial:
         """Append the hits of candidates, and whether all their fits converged."""
         right = np.full((len(candidates), *self.right.shape[1:]), np.nan)
         converged = [True] * len(candidates)
-        # All candidates on a fold before the next one, so that an early end leaves whole folds.
-        order = list(product(range(len(self.splits)), range(len(candidates))))
         for candidate in candidates:
             self.models.decide_storage(candidate)
-        calls = [
-            partial(self.models.predict_held_out, candidates[place], *self.splits[fold])
-            for fold, place in order
-        ]
-        with self.search.running("S3VM", len(order)):
-            for (fold, place), fitted in zip(order, self.search.run_calls(calls), strict=False):
-                if fitted is not None:
-                    predicted, has_converged = fitted
-                    tested = self.rows[self.splits[fold][1]]
-                    right[place, fold, tested] = predicted == self.coded[tested]
-                    converged[place] &= has_converged
-                    self.search.advance()
+        trials = make_trials(candidates, self.splits)
+        for trial, scored in self.search.run("S3VM", trials, self.models.predict_held_out):
+            predicted, has_converged = scored
+            tested = self.rows[trial.test]
+            right[trial.place, trial.fold, tested] = predicted == self.coded[tested]
+            converged[trial.place] &= has_converged
         self.right = np.concatenate([self.right, right])
         self.converged += converged
 
@@ -237,12 +178,13 @@ class _Trial:
 class _CandidateModels:
     """Models of candidates on folds, which share kernel values where they are on one computer."""
 
-    def __init__(self, *given: Any) -> None:
-        self.estimator, self.X, self.coded, self.weight, self.rows, self.first = given
-        self.values: dict[
-            tuple[str, str], FloatArray | None
-        ] = {}  # by kernel and width; None where memory is short
-        self.bytes_left = 1e6 * self.estimator.cache_size
+    def __init__(self, estimator: S3VM, data: LabelledRows, first: Candidate) -> None:
+        self.estimator, self.first = estimator, first
+        self.X, self.coded, self.weight = data.X, data.coded, data.weight
+        self.rows = np.flatnonzero(data.counted)
+        # By kernel and width; None where memory is short.
+        self.values: dict[tuple[str, str], FloatArray | None] = {}
+        self.bytes_left = 1e6 * estimator.cache_size
         self.has_stored_values: dict[tuple[str, str], bool] = {}
 
     def __getstate__(self) -> dict[str, object]:
@@ -263,9 +205,10 @@ class _CandidateModels:
             self.bytes_left -= 8 * n**2
 
     def predict_held_out(
-        self, candidate: Candidate, train: IntArray, test: IntArray, search: Search
+        self, trial: Trial[Candidate], search: Search
     ) -> tuple[FloatArray, bool] | None:
         """Return held-out predictions and whether the fit converged; None if the time is over."""
+        candidate, train, test = trial.candidate, trial.train, trial.test
         if candidate["model"] == _LABELS_ONLY:
             train = train[~np.isnan(self.coded[self.rows[train]])]
         key = _kernel_key(candidate)
@@ -306,13 +249,12 @@ class _CandidateModels:
         return values
 
 
-def _make_plan(
+def _decide(
     candidates: list[Candidate],
-    trial: _Trial,
+    trial: _HeldOutPredictions,
     folds: BoolArray,
     weight: FloatArray | None,
-    search: Search,
-) -> Plan:
+) -> Decision:
     """Compare over the common folds; prefer what was given."""
     n = len(candidates)
     right, done = trial.right[:n], trial.done[:n]
@@ -324,7 +266,7 @@ def _make_plan(
     table["chosen"], table["clear"] = table.index == 0, False
     if compared.sum() < 2:
         reason = f"{SETTINGS_KEPT} no other candidate was compared."
-        return Plan({}, reason + search.early_end_note, table, CURVE)
+        return Decision({}, reason, table, CURVE)
     seen = np.isfinite(right[0][folds]).any(axis=0)
     per_row = np.nanmean(right[compared][:, folds][:, :, seen], axis=1)
     share = np.ones(seen.sum()) if weight is None else weight[seen]
@@ -336,7 +278,7 @@ def _make_plan(
     table.loc[compared, "gain"] = (gain @ share).round(12)
     # As McNemar's test has it: under no difference, the mean is known to be zero.
     table.loc[compared, "gain_error"] = np.sqrt(gain**2 @ share**2)
-    clear = compared & (table["gain"] > _MIN_LEAD_IN_ERRORS * table["gain_error"])
+    clear = compared & (table["gain"] > MIN_LEAD_IN_ERRORS * table["gain_error"])
     best = int(table.loc[clear, "accuracy"].idxmax()) if clear.any() else 0
     table["chosen"] = table.index == best
     # As many candidates were compared, so much farther one must be ahead to be called better.
@@ -362,12 +304,12 @@ def _make_plan(
         reason = (
             f"{SETTINGS_KEPT} over {folds_words}, none of the {compared.sum() - 1} others is "
             f"better than their accuracy of {accuracy[0]:.3f} by more than "
-            f"{_MIN_LEAD_IN_ERRORS:g} standard errors."
+            f"{MIN_LEAD_IN_ERRORS:g} standard errors."
         )
     unlabeled = _measure_gain(table, per_row, np.flatnonzero(compared), share, best)
     if unlabeled is not None:
         reason += f" {unlabeled}"
-    return Plan(settings, reason + search.early_end_note, table, CURVE, unlabeled=unlabeled)
+    return Decision(settings, reason, table, CURVE, unlabeled=unlabeled)
 
 
 def _measure_gain(
@@ -386,10 +328,4 @@ def _measure_gain(
     apart = with_them - without
     # As if one label more had been predicted differently: agreement of few is no proof.
     error = float(np.sqrt(apart**2 @ share**2 + np.mean(share) ** 2))
-    gain = float(apart @ share)
-    return UnlabeledRows(
-        gain,
-        gain - _HALF_WIDTH_IN_ERRORS * error,
-        gain + _HALF_WIDTH_IN_ERRORS * error,
-        bool(used),
-    )
+    return UnlabeledRows.from_error(float(apart @ share), error, bool(used))

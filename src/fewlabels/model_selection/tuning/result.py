@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
+from scipy.stats import norm
 
+from ..._typing import FloatArray, MatrixLike, VectorLike
 from ..._util.extras import require
 from ...base.kernel_estimator import KernelEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# What ended a search before all candidates were scored, if anything.
+StopReason: TypeAlias = Literal["", "time budget", "Ctrl-C"]
+SETTINGS_KEPT = "The given settings are kept:"
 # Up to this ratio of its ends an axis has numbers between the powers of ten too.
 _WIDE = 100.0
+# Half the width of a 95 % interval, in standard errors.
+_HALF_WIDTH_IN_ERRORS = norm.ppf(0.975)
 
 
 class SearchCurve(NamedTuple):
@@ -44,6 +52,12 @@ class UnlabeledRows(NamedTuple):
     high: float
     used: bool
 
+    @classmethod
+    def from_error(cls, gain: float, error: float, used: bool) -> Self:
+        """Return the gain with its interval, from its standard error."""
+        half = _HALF_WIDTH_IN_ERRORS * error
+        return cls(gain, gain - half, gain + half, used)
+
     def __str__(self) -> str:
         helps = "may help or not"
         if self.low > 0.0:
@@ -56,6 +70,21 @@ class UnlabeledRows(NamedTuple):
             f"compared with the labels only (95 % interval {self.low:+.3f} to {self.high:+.3f}). "
             f"They {taken}."
         )
+
+
+class Decision(NamedTuple):
+    """Settings that a search chose, the reason, and the table of its candidates.
+
+    ``weight`` and ``fit`` are those of the model to deliver, if they aren't as given.
+    """
+
+    settings: dict[str, Any]
+    reason: str
+    candidates: pd.DataFrame
+    curve: SearchCurve
+    weight: FloatArray | None = None
+    fit: Callable[[Any, MatrixLike, VectorLike, VectorLike | None], None] | None = None
+    unlabeled: UnlabeledRows | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -88,7 +117,7 @@ class TuningResult:
     candidates: pd.DataFrame
     chosen: dict[str, Any]
     reason: str
-    stopped: str
+    stopped: StopReason
     seconds: float
     fit_seconds: float
     fits: int

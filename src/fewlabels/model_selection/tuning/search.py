@@ -1,70 +1,85 @@
-"""A search as it runs: its clock, its progress bar, what it costs, what ends it."""
+"""The loop of every search: candidates are scored in turn until time or Ctrl-C ends it.
+
+A task brings its candidates, a function that scores one, and a rule that chooses by the scores.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from functools import partial
 from inspect import signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ..._typing import (
-    AnyArray,
-    FloatArray,
-    IntArray,
-    MatrixLike,
-    RandomStateLike,
-    RowMatrix,
-    VectorLike,
-)
+from ..._typing import AnyArray, FloatArray, IntArray, RandomStateLike, RowMatrix, VectorLike
 from ..._util.extras import require
 from ..._util.threads import n_workers, run_in_order
 from ..._util.warn import collect_warnings, warn
 from ...base.kernel_estimator import KernelEstimator
-from ...rows.grouped_folds import group_rows
-from .result import SearchCurve, UnlabeledRows
+from ...rows.grouped_folds import Split, group_rows
+from .result import StopReason
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _SEEDS = np.iinfo(np.int32).max
 _END_IN_WORDS = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}
-SETTINGS_KEPT = "The given settings are kept:"
 
-
-Result = TypeVar("Result")
+Candidate = TypeVar("Candidate")
+Score = TypeVar("Score")
 Estimator = TypeVar("Estimator", bound=KernelEstimator)
 
 
-class Plan(NamedTuple):
-    """Decision of a search; ``weight`` and ``fit`` if these are not as given.
+class Trial(NamedTuple, Generic[Candidate]):
+    """A candidate on a fold, with the places of both."""
 
-    ``unlabeled``: the ``UnlabeledRows`` of a few labels.
-    """
+    candidate: Candidate
+    place: int
+    fold: int
+    train: IntArray
+    test: IntArray
 
-    settings: dict[str, Any]
-    reason: str
-    candidates: pd.DataFrame
-    curve: SearchCurve
-    weight: FloatArray | None = None
-    fit: Callable[[Any, MatrixLike, VectorLike, VectorLike | None], None] | None = None
-    unlabeled: UnlabeledRows | None = None
+
+def make_trials(
+    candidates: Sequence[Candidate], splits: Sequence[Split]
+) -> list[Trial[Candidate]]:
+    """Return all candidates on a fold before the next one: an early end leaves whole folds."""
+    return [
+        Trial(candidate, place, fold, train, test)
+        for fold, (train, test) in enumerate(splits)
+        for place, candidate in enumerate(candidates)
+    ]
 
 
 class Search:
-    """Clock, progress bar (on stderr) and cost of one search of ``time_budget`` seconds."""
+    """A search of ``time_budget`` seconds: its loop, clock, progress bar (on stderr) and cost.
 
-    def __init__(self, time_budget: float, progress: bool, random_state: RandomStateLike) -> None:
+    A fit of all rows is ``expected`` to take so many seconds, 0 if that is unknown. If
+    ``total_seconds`` is given, the search leaves time for the ``fits_to_come`` after it. Rows of
+    one of the ``groups`` are held out together; None means copies.
+    """
+
+    def __init__(
+        self,
+        time_budget: float,
+        progress: bool,
+        random_state: RandomStateLike,
+        *,
+        expected: float = 0.0,
+        total_seconds: float | None = None,
+        fits_to_come: int = 1,
+        groups: VectorLike | None = None,
+    ) -> None:
         if not (isinstance(time_budget, float | Real) and time_budget > 0):
             raise ValueError(
                 f"time_budget={time_budget!r} is not allowed; pass a number of seconds > 0."
@@ -74,17 +89,13 @@ class Search:
         self.progress = progress
         rng = check_random_state(0 if random_state is None else random_state)
         self.seed = int(rng.randint(_SEEDS))
+        self.expected = expected
+        self.total_seconds = total_seconds
+        self.fits_to_come = fits_to_come
+        self.groups = groups
         self.fits = self.kernel_values = 0
         self.longest = 0.0  # seconds of one thing that was done
-        self.expected = 0.0  # seconds that a fit of all rows takes, where that is known
-        # Seconds until all is done, where so many fits have to come after the search.
-        self.total_seconds: float | None = None
-        self.fits_to_come = 1
-        self.is_graph_allowed = True
-        self.groups: VectorLike | None = (
-            None  # of rows that are held out together, if given; else copies are found
-        )
-        self.stopped = ""
+        self.stopped: StopReason = ""
         self.advance_bar: Callable[..., None] | None = None  # what moves the progress bar
 
     @property
@@ -105,27 +116,25 @@ class Search:
         """Return whether the time is spent, or one more of the longest would end after it."""
         return self._is_spent(self.longest)
 
-    def _is_needed(self) -> bool:
-        """Return whether all the time left is needed for the fits that have to come."""
+    @property
+    def _last_start(self) -> float:
+        """Seconds until which something may begin that leaves time for the fits to come."""
         if self.total_seconds is None:
-            return False
-        return self.seconds + (1 + self.fits_to_come) * self.longest >= self.total_seconds
+            return math.inf
+        return self.total_seconds - (1 + self.fits_to_come) * self.longest
 
     def is_time_for(self, fits: int, seconds: float) -> bool:
         """Return whether so many more fits as long as the longest end within some seconds.
 
         Time is left for the fits that have to come.
         """
-        if self.total_seconds is not None:
-            to_come = (1 + self.fits_to_come) * self.longest
-            seconds = min(seconds, self.total_seconds - to_come)
-        return self.seconds + fits * self.longest <= seconds
+        return self.seconds + fits * self.longest <= min(seconds, self._last_start)
 
     def _is_spent(self, more: float = 0.0) -> bool:
-        if self.stopped:
-            return True
-        if self.seconds + more >= self.time_budget or (more > 0.0 and self._is_needed()):
-            self.stopped = "time budget"
+        if not self.stopped:
+            now = self.seconds
+            if now + more >= self.time_budget or (more > 0.0 and now >= self._last_start):
+                self.stopped = "time budget"
         return bool(self.stopped)
 
     @contextmanager
@@ -154,29 +163,53 @@ class Search:
         if self.advance_bar is not None:
             self.advance_bar(advance=1, best=text)
 
-    def run_calls(
+    def run(
         self,
-        calls: Iterable[Callable[[Search], Result]],
-        is_over: Callable[[], bool] | None = None,
-    ) -> Iterator[Result]:
-        """Yield the results of calls, which get the search, in order and while there is time.
+        title: str,
+        candidates: Sequence[Candidate],
+        score: Callable[[Candidate, Search], Score | None],
+        *,
+        until: float | None = None,
+        describe: Callable[[list[tuple[Candidate, Score]]], str] | None = None,
+    ) -> list[tuple[Candidate, Score]]:
+        """Score candidates in their order while there is time; return those that were scored.
 
-        Where a backend of joblib was chosen, its workers make them.
+        Without ``until`` seconds the run lasts until the search is over. A score of None means
+        that no time was left. It ends the run, as Ctrl-C does; an error is raised. The progress
+        bar shows what ``describe`` returns for the scores so far. Where a backend of joblib was
+        chosen, its workers score.
         """
-        calls = iter(calls)
+        scored: list[tuple[Candidate, Score]] = []
+        with self.running(title, len(candidates)):
+            scores = self._make_scores(candidates, score, until)
+            for candidate, found in zip(candidates, scores, strict=False):
+                if found is None:
+                    break
+                scored.append((candidate, found))
+                self.advance("" if describe is None else describe(scored))
+        return scored
 
-        def due() -> Iterator[Callable[[Search], Result]]:
-            while not (is_over or self.is_over)():
-                if (call := next(calls, None)) is None:
+    def _make_scores(
+        self,
+        candidates: Sequence[Candidate],
+        score: Callable[[Candidate, Search], Score | None],
+        until: float | None,
+    ) -> Iterator[Score | None]:
+        """Yield the scores of candidates, in order and while there is time."""
+
+        def due() -> Iterator[Candidate]:
+            for candidate in candidates:
+                if self.is_over() if until is None else self.seconds > until:
                     return
-                yield call
+                yield candidate
 
         if n_workers() == 1:
-            for call in due():
-                yield call(self)
+            for candidate in due():
+                yield score(candidate, self)
             return
         for found, other, warned in run_in_order(
-            partial(_call_on_worker, self._copy_for_worker(), c) for c in due()
+            partial(_score_on_worker, score, candidate, self._copy_for_worker())
+            for candidate in due()
         ):
             self.fits += other.fits
             self.kernel_values += other.kernel_values
@@ -257,12 +290,12 @@ def quiet() -> Iterator[None]:
             warn(message, category)
 
 
-def _call_on_worker(
-    search: Search, call: Callable[[Search], Result]
-) -> tuple[Result, Search, list[tuple[str, type[Warning]]]]:
-    """Return a call's result on a worker, the search with its cost, and warnings."""
+def _score_on_worker(
+    score: Callable[[Candidate, Search], Score | None], candidate: Candidate, search: Search
+) -> tuple[Score | None, Search, list[tuple[str, type[Warning]]]]:
+    """Return a candidate's score on a worker, the search with its cost, and warnings."""
     with collect_warnings() as warned:
-        found = call(search)
+        found = score(candidate, search)
     return found, search, warned
 
 

@@ -144,22 +144,23 @@ def _is_default_rate(estimator: BaseEstimator, given: Mapping[str, Any]) -> bool
 def _tune(
     estimator: BaseEstimator, data: FitData, plan: Plan, run: Run
 ) -> tuple[BaseEstimator, TuningResult, float]:
-    from ...model_selection.tune import SearchTime, tune_within  # slow to import
+    from ...model_selection.tune import tune_within  # slow to import
+    from ...model_selection.tuning.search import Search
 
     schedule = run.schedule
     seconds = schedule.seconds_for("settings")
     title = f"choosing settings, at most {seconds:.2g} s, and fitting"
     with run.observer.progress_bar(title) as bar:
-        estimator = tune_within(
-            estimator,
-            data.X,
-            data.y,
-            SearchTime(seconds, schedule.seconds_for("training"), plan.expected_seconds),
-            contaminated=plan.contaminated,
-            random_state=plan.options.parameters.get("random_state"),
-            progress=bar,
+        search = Search(
+            seconds,
+            bar,
+            plan.options.parameters.get("random_state"),
+            expected=plan.expected_seconds,
+            total_seconds=schedule.seconds_for("training"),
+            fits_to_come=estimator.task.fits_to_come,
             groups=data.groups,
         )
+        estimator = tune_within(search, estimator, data.X, data.y, contaminated=plan.contaminated)
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 
 
