@@ -137,8 +137,9 @@ class ColumnValues:
         """Return the values of some rows (positions from 0), which share the facts."""
         if np.array_equal(rows, np.arange(len(self))):
             return self
+        facts, places = self._encoded
         taken = ColumnValues(self.cells, notation=self.notation)
-        taken._encoded = self.facts, self.rows[rows]
+        taken._encoded = facts, rows if places is None else places[rows]
         return taken
 
     # -- different values ------------------------------------------------------------------------
@@ -281,6 +282,14 @@ class ColumnValues:
     def _measured(self) -> FloatArray:
         """Return numbers or typed dates as floats."""
         return self.numbers()[0] if is_number(self.type) else self.days()
+
+
+def table_columns(table: pa.Table) -> dict[str, ColumnValues]:
+    """Return the columns of a table by name."""
+    return {
+        name: ColumnValues(cells)
+        for name, cells in zip(table.column_names, table.columns, strict=True)
+    }
 
 
 def _is_time(kind: pa.DataType) -> bool:

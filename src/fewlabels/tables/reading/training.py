@@ -38,7 +38,7 @@ from ..columns.schema import IMPUTE, REFUSE, Schema, is_sidecar
 from ..columns.spellings import describe_spellings
 from ..columns.tally import Tally, describe_filled
 from ..columns.target import Labels, RowSelection, count_labels, target_as_text
-from ..columns.values import ColumnValues
+from ..columns.values import ColumnValues, table_columns
 from ..file_identity import StrPath
 from ..formats.registry import tables, usual_extensions
 from ..limits import check_memory
@@ -198,10 +198,7 @@ def read_training(
     _check_options(columns)
     table, values, aside = _read_table(path, columns)
     table = expand_dates(table, columns.dates, path)
-    found = {
-        name: ColumnValues(cells)
-        for name, cells in zip(table.column_names, table.columns, strict=True)
-    }
+    found = table_columns(table)
     as_texts = {*columns.categorical, *columns.text}
     written = find_file_notations(path, {n: c for n, c in found.items() if n not in as_texts})
     if written:
