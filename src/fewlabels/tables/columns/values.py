@@ -42,20 +42,25 @@ class CellFacts:
     def __init__(self, cells: pa.Array) -> None:
         self.cells = cells
 
-    @cached_property
+    @property
     def trimmed(self) -> pa.Array:
-        """Texts without space around them, null for blank ones."""
+        """Return texts without space around them, null for blank ones; they aren't kept."""
         return trim_texts(self.cells)
 
     @cached_property
+    def _parsed(self) -> tuple[BoolArray, FloatArray | None]:
+        trimmed = self.trimmed
+        return trimmed.is_null().to_numpy(zero_copy_only=False), parse_plain(trimmed)
+
+    @property
     def is_blank(self) -> BoolArray:
         """Return which cells are blank."""
-        return self.trimmed.is_null().to_numpy(zero_copy_only=False)
+        return self._parsed[0]
 
-    @cached_property
+    @property
     def plain_numbers(self) -> FloatArray | None:
         """Return texts as numbers, NaN if blank; None unless all are plain numbers or blank."""
-        return parse_plain(self.trimmed)
+        return self._parsed[1]
 
     @cached_property
     def numbers(self) -> tuple[FloatArray, BoolArray]:
