@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fewlabels.tables.columns.column import are_blank, has_codes, numbers, text, without
+from fewlabels.tables.columns.column import are_blank, are_codes, numbers, text, without
 
 
 def test_texts_parse_as_numbers_and_missing_as_nan():
@@ -55,8 +55,8 @@ def test_text_is_the_same_from_every_format(cells, expected):
 
 
 def test_codes_and_blanks():
-    assert has_codes(pa.array(["1", "007"]))
-    assert not has_codes(pa.array(["0", "0.5", "10", "-0"]))
+    assert are_codes(pa.array(["1", "007", None])).tolist() == [False, True, False]
+    assert not are_codes(pa.array(["0", "0.5", "10", "-0"])).any()
     assert are_blank(np.array(["", " ", "NA", "a"], dtype=object)).tolist() == [
         True,
         True,

@@ -11,12 +11,12 @@ from fewlabels import TableEncoder, fit_table
 from fewlabels.labelling.rows import SessionRows
 from fewlabels.pipeline.priors import prior
 from fewlabels.tables.columns.leaks import LabelledRows, find_matrix_leaks
-from fewlabels.tables.columns.profile import collect_values
 from fewlabels.tables.columns.target import (
     choose_class_rows,
     choose_normal_rows,
     choose_positive_rows,
 )
+from fewlabels.tables.columns.values import ColumnValues
 from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
 from fewlabels.tables.user_data import make_source
@@ -39,9 +39,7 @@ def codes(side, known, task):
 
 
 def why(cells, labels):
-    cells = pa.array(list(cells))
-    seen = collect_values(cells)
-    return LabelledRows(labels).explain_leak(cells, seen.values, seen.counts)
+    return LabelledRows(labels).explain_leak(ColumnValues(pa.array(list(cells))))
 
 
 def filled(known, values, mark):

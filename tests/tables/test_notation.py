@@ -8,19 +8,20 @@ from hypothesis import strategies as st
 
 from fewlabels.tables.columns.notation import (
     Notation,
-    convert_columns,
     count_formatted_numbers,
     describe_notations,
     find_notations,
     is_formatted_number,
-    read_numbers,
 )
+from fewlabels.tables.columns.values import ColumnValues
+from fewlabels.tables.reading.training import read_training
+from fewlabels.tables.user_data import make_source
 
 
 def found_in(*cells, **options):
-    table = pa.table({"a": pa.array(cells, pa.string())})
-    found = find_notations(table, ["a"], **options)
-    return found.get("a"), convert_columns(table, found)["a"].to_pylist()
+    column = ColumnValues(pa.array(cells, pa.string()))
+    found = find_notations({"a": column}, **options).get("a")
+    return found, (column if found is None else column.as_numbers(found)).cells.to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_consistent_columns_are_numbers(cells, notation, values):
     assert found == (Notation(*notation), values)
     # The same cells one by one, as they are read in pieces.
     for cell, value in zip(cells, values, strict=True):
-        one, wrong = read_numbers(pa.array([cell], pa.string()), found[0])
+        one, wrong = ColumnValues(pa.array([cell], pa.string())).numbers(found[0])
         assert not wrong.size
         assert one[0] == value or (value is None and np.isnan(one[0]))
 
@@ -93,8 +94,9 @@ def test_what_a_column_leaves_open_others_decide():
         ({"a": ["1,234"], "b": ["1,234.5"]}, {"a": ".", "b": "."}),
     ):
         n = max(map(len, columns.values()))
-        table = pa.table({name: (cells * n)[:n] for name, cells in columns.items()})
-        found = find_notations(table, table.column_names)
+        found = find_notations(
+            {name: ColumnValues(pa.array((cells * n)[:n])) for name, cells in columns.items()}
+        )
         assert {name: one.decimal for name, one in found.items()} == wanted
 
 
@@ -155,8 +157,10 @@ def test_many_texts_are_counted_as_one_by_one():
 
 def test_columns_keep_their_order():
     table = pa.table({"b": ["1,5", ""], "x": ["u", "v"], "a": ["2 kg", "3 kg"]})
-    found = convert_columns(table, {"a": Notation(unit="kg"), "b": Notation(",")})
-    assert found.to_pydict() == {"b": [1.5, None], "x": ["u", "v"], "a": [2.0, 3.0]}
+    file = read_training(make_source(table))
+    assert file.content.to_pydict() == {"b": [1.5, None], "x": ["u", "v"], "a": [2.0, 3.0]}
+    assert file.columns["a"].notation == Notation(unit="kg")
+    assert file.columns["x"].notation is None
 
 
 def test_words():

@@ -8,11 +8,10 @@ import pyarrow as pa
 import pytest
 
 from fewlabels._util.messages import UserError, as_arguments
-from fewlabels.tables.columns import profile
-from fewlabels.tables.columns.column import are_dates, days_since_epoch, format_day
-from fewlabels.tables.columns.notation import find_notations
+from fewlabels.tables.columns.column import days_since_epoch, format_day
 from fewlabels.tables.columns.profile import decide_columns, is_identifier_name
 from fewlabels.tables.columns.target import choose_all_rows, choose_normal_rows
+from fewlabels.tables.columns.values import ColumnValues, table_columns
 from fewlabels.tables.encoding.fit import fit_encoder
 from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training, select_encoder_rows
@@ -26,7 +25,7 @@ MEASURED[:2] = 7  # a value twice, as measurements have
 def _why(name, cells, **options):
     table = pa.table({name: cells})
     training = options.pop("training", np.ones(table.num_rows, dtype=bool))
-    verdicts, _ = decide_columns(table, training, **options)
+    verdicts = decide_columns(table_columns(table), training, **options)
     return (verdicts[name].kind, verdicts[name].why) if name in verdicts else None
 
 
@@ -165,7 +164,7 @@ def test_dates_as_days():
     np.testing.assert_allclose(values, [1, eleven + 1 / 24, eleven, np.nan, np.nan])
     for kind in (pa.date32(), pa.date64(), pa.timestamp("ms"), pa.timestamp("ns", "UTC")):
         cells = pa.array([datetime.datetime(1970, 1, 3), None]).cast(kind)
-        assert are_dates(cells)
+        assert ColumnValues(cells).are_dates()
         np.testing.assert_allclose(days_since_epoch(cells), [2, np.nan])
     assert format_day(19_782.4) == "2024-02-29"
     with pytest.raises(UserError, match=r"'when' of f.csv .* but has '3-2-2024'; write them as"):
@@ -295,24 +294,3 @@ def test_rows_of_other_classes(table):
     others = encoder.transform(inputs)
     assert others.shape == (10, X.shape[1])
     assert np.isfinite(others).all()
-
-
-def test_many_columns_are_looked_at_together(monkeypatch):
-    """What is found is what looking at each column by itself finds."""
-    rng = np.random.default_rng(3)
-    cells = ["1.5", "-2", "3e2", " 4 ", "4", "4.0", "", "NA", "007", "x", "12 %", "+1", "inf", "."]
-    columns = {}
-    for j in range(600):
-        of_numbers = cells[:6] if j < 300 else cells
-        some = rng.choice(of_numbers, int(rng.integers(1, 5)), replace=False)
-        columns[f"c{j}"] = pa.array(rng.choice(some, 20))
-    columns["numbers"] = pa.array(rng.normal(size=20))
-    columns["nulls"] = pa.array([None, "1"] * 10)
-    table, training = pa.table(columns), np.arange(20) < 15
-    together = decide_columns(table, training), find_notations(table, table.column_names)
-    with monkeypatch.context() as patch:
-        patch.setattr(profile, "collect_values", None)  # would raise
-        decide_columns(table.select([f"c{j}" for j in range(300)]), training)
-    monkeypatch.setattr("fewlabels.tables.columns.column._MIN_COLUMNS_TOGETHER", 1000)
-    apart = decide_columns(table, training), find_notations(table, table.column_names)
-    assert together == apart

@@ -8,8 +8,8 @@ import pytest
 
 from fewlabels import fit_table, stored_rows
 from fewlabels._util.messages import UserError, suggest
-from fewlabels.tables.columns.features import find_spellings, respell
 from fewlabels.tables.columns.schema import Schema
+from fewlabels.tables.columns.spellings import find_spellings, respell
 from fewlabels.tables.columns.target import choose_all_rows
 from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training

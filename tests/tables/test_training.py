@@ -13,6 +13,7 @@ from fewlabels.tables.columns.target import (
     choose_normal_rows,
     choose_positive_rows,
 )
+from fewlabels.tables.columns.values import table_columns
 from fewlabels.tables.encoding.fit import fit_encoder
 from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
@@ -29,7 +30,7 @@ def _normal_rows(path, normal=None, missing="refuse", **options):
 def _schema(**columns):
     table = pa.table(columns)
     rows = np.arange(1, table.num_rows + 1)
-    return infer_schema(table, source="f", row_numbers=rows), table, rows
+    return infer_schema(table_columns(table), "f", rows, {}), table, rows
 
 
 def test_kinds():
@@ -66,7 +67,7 @@ def test_order_and_other_columns_do_not_matter():
     schema, table, rows = _schema(a=["1", "2"], b=["x", "y"], c=["3", "4"])
     other = table.select(["c", "b", "a"]).append_column("d", pa.array(["?", "?"]))
     frames = [
-        select_table_features(t, schema, tally=Tally("f"), row_numbers=rows)[0]
+        select_table_features(table_columns(t), schema, tally=Tally("f"), row_numbers=rows)[0]
         for t in (table, other)
     ]
     pd.testing.assert_frame_equal(*frames)
@@ -75,7 +76,8 @@ def test_order_and_other_columns_do_not_matter():
 
 def test_encoder_scales_numbers_and_ignores_unknown_categories():
     schema, table, rows = _schema(a=["1", "3"], b=["x", "y"])
-    frame, *_ = select_table_features(table, schema, tally=Tally("f"), row_numbers=rows)
+    columns = table_columns(table)
+    frame, *_ = select_table_features(columns, schema, tally=Tally("f"), row_numbers=rows)
     encoder, X, schema = fit_encoder(schema, frame, "f")
     np.testing.assert_allclose(X, [[-1, 1, 0], [1, 0, 1]])
     assert schema.columns[1].categories == 2

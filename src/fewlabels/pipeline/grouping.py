@@ -1,5 +1,6 @@
 """Rows that are held out together and count once: copies, near-copies, one identifier's rows."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,9 +12,10 @@ from .._typing import IntArray, RowMatrix
 from .._util.messages import plural, quoted, ref
 from ..base.task import Task
 from ..rows.repeats import Groups, join_groups, labels_agree, near_copies, repeated_rows
-from ..tables.columns.column import are_blank, is_number, numbers, text
+from ..tables.columns.column import are_blank, is_number
 from ..tables.columns.profile import MANY_CATEGORIES, is_identifier_name
 from ..tables.columns.target import RowSelection
+from ..tables.columns.values import ColumnValues
 from ..tables.reading.training import TableRows, TrainingFile
 
 # What becomes of groups, with labels and without.
@@ -42,19 +44,21 @@ def with_identifier(file: TrainingFile, roles: RowSelection, task: Task) -> Trai
     """Return the file with a repeated identifier as its groups, if its rows are alike."""
     if file.groups is not None or not isinstance(file.content, pa.Table):
         return file
-    keep = np.flatnonzero(roles.keep)
-    table = file.content.take(pa.array(keep))
+    keep, asked = np.flatnonzero(roles.keep), file.asked
+    columns = {name: column.take(keep) for name, column in file.columns.items()}
     codes = None if roles.y is None else _codes(roles.y[keep], task)
-    for name in table.column_names:
-        if name in file.asked or not _may_identify(name, table.column(name)):
+    for name, column in columns.items():
+        if name in asked or not _may_identify(name, column):
             continue
-        groups = _groups_of_values(table, name)
+        groups = _groups_of_values(column)
         sizes = np.bincount(groups)
         sizes = sizes[sizes > 1]
         if len(sizes) < _MIN_REPEATED_VALUES or sizes.mean() > _MAX_MEAN_GROUP_ROWS:
             continue
-        if (codes is not None and labels_agree(groups, codes)) or _are_close(table, name, groups):
-            return replace(file, groups=name)
+        if (codes is not None and labels_agree(groups, codes)) or _are_close(
+            columns, name, groups
+        ):
+            return replace(file, options=replace(file.options, groups=name))
     return file
 
 
@@ -64,8 +68,7 @@ def find_groups(file: TrainingFile, found: TableRows, X: RowMatrix, task: Task) 
     parts: list[Groups] = []
     notes: list[str] = []
     if file.groups is not None and isinstance(file.content, pa.Table):
-        rows = file.content.take(pa.array(found.numbers - 1))
-        of_column = _groups_of_values(rows, file.groups)
+        of_column = _groups_of_values(file.columns[file.groups].take(found.numbers - 1))
         parts.append(of_column)
         notes.append(_of_column(file.groups, of_column, codes))
     copies = repeated_rows(X, codes)
@@ -96,35 +99,35 @@ def _codes(y: IntArray, task: Task) -> NDArray[np.intp]:
 # -- identifiers ---------------------------------------------------------------------------------
 
 
-def _may_identify(name: str, cells: pa.ChunkedArray) -> bool:
+def _may_identify(name: str, column: ColumnValues) -> bool:
     """Return whether a column may identify rows, by its name or its many texts."""
     if is_identifier_name(name):
         return True
-    if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return False
-    n_values = len(cells.unique())
-    return n_values > MANY_CATEGORIES and 2 * n_values > len(cells)
+    n_values = len(column.present[0])
+    return n_values > MANY_CATEGORIES and 2 * n_values > len(column)
 
 
-def _groups_of_values(table: pa.Table, name: str) -> Groups:
+def _groups_of_values(column: ColumnValues) -> Groups:
     """Return numbers of the values of a column; each blank cell is its own."""
-    cells = text(table.column(name))
+    cells = column.texts()
     groups = np.unique(np.asarray(cells, dtype=object).astype(str), return_inverse=True)[1].ravel()
     gaps = np.flatnonzero(are_blank(cells))
     groups[gaps] = groups.max(initial=0) + 1 + np.arange(len(gaps))
     return np.unique(groups, return_inverse=True)[1].ravel()
 
 
-def _are_close(table: pa.Table, identifier: str, groups: Groups) -> bool:
+def _are_close(columns: Mapping[str, ColumnValues], identifier: str, groups: Groups) -> bool:
     """Return whether most rows are nearer to one of their group than to another one."""
-    columns = [
-        numbers(cells)[0]
-        for name, cells in zip(table.column_names, table.columns, strict=True)
-        if name != identifier and is_number(cells.type)
+    measured = [
+        column.numbers()[0]
+        for name, column in columns.items()
+        if name != identifier and is_number(column.type)
     ]
-    if not columns:
+    if not measured:
         return False
-    rows = np.column_stack(columns)
+    rows = np.column_stack(measured)
     with np.errstate(all="ignore"):
         rows = np.nan_to_num((rows - np.nanmean(rows, axis=0)) / np.nanstd(rows, axis=0))
     rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@ out as they came in ("007"); numbers are parsed here, where a cell that is none 
 """
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
@@ -23,17 +23,12 @@ _TIME = r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[AaPp][Mm]|[+-]\d{2}:?\d{2}
 _YEAR_FIRST = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}" + _TIME + "$"
 _YEAR_LAST = r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}" + _TIME + "$"
 _ISO = r"^\d{4}-\d{2}-\d{2}" + _TIME + "$"
+# Numbers as Python reads them, but without the underscores of 1_000.
+_NUMBER = r"(?i)^[-+]?((\p{Nd}+\.?\p{Nd}*|\.\p{Nd}+)(e[-+]?\p{Nd}+)?|inf|infinity|nan)$"
 _DAY_SECONDS = 86_400.0
 _WEEKDAYS = np.array(["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"])  # from 1970-01-01 on
 _DAYS = "days"
 _EPOCH = datetime.date(1970, 1, 1)
-
-
-# Columns that are counted together, if there are so many.
-_MIN_COLUMNS_TOGETHER = 256
-# Rows that columns counted together have at most.
-_MAX_ROWS_TOGETHER = 10_000
-_PLAIN_NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def as_single_array(column: Cells) -> pa.Array:
@@ -89,21 +84,38 @@ def numbers(column: Cells) -> tuple[FloatArray, IntArray]:
         return np.full(len(column), np.nan), none
     if not is_text(column.type):
         return _to_numpy(column.cast(pa.float64(), safe=False)), none
-    return parse_trimmed_numbers(trim_texts(column))
+    trimmed = trim_texts(column)
+    values = parse_plain(trimmed)
+    if values is not None:
+        return values, none
+    values, is_wrong = parse_each(trimmed)
+    return values, np.flatnonzero(is_wrong)
 
 
-def parse_trimmed_numbers(column: pa.Array) -> tuple[FloatArray, IntArray]:
-    """Parse texts that are trimmed already, as :func:`numbers` does."""
+def parse_plain(trimmed: pa.Array) -> FloatArray | None:
+    """Parse texts of :func:`trim_texts` as float64; None unless all are plain numbers or null."""
     try:
-        return _to_numpy(column.cast(pa.float64())), np.zeros(0, dtype=np.intp)
+        return _to_numpy(trimmed.cast(pa.float64()))
     except pa.ArrowInvalid:
-        return _parse_each(column)
+        return None
 
 
-def has_codes(column: Cells) -> bool:
-    """Return whether texts such as "007" occur, which read as numbers but are codes."""
-    column = as_single_array(column).cast(pa.large_string())
-    return bool(pc.any(pc.match_substring_regex(column, r"^\s*0[0-9]+\s*$")).as_py())
+def parse_each(trimmed: pa.Array) -> tuple[FloatArray, BoolArray]:
+    """Parse texts of :func:`trim_texts` where some are no numbers; return which these are."""
+    is_number = pc.match_substring_regex(trimmed, _NUMBER).fill_null(False)
+    values = np.full(len(trimmed), np.nan)
+    values[is_number.to_numpy(zero_copy_only=False)] = [
+        float(cell) for cell in trimmed.filter(is_number).to_pylist()
+    ]
+    is_wrong = pc.and_not(trimmed.is_valid(), is_number)
+    return values, is_wrong.to_numpy(zero_copy_only=False)
+
+
+def are_codes(texts: pa.Array) -> BoolArray:
+    """Return which texts are like "007", which reads as a number but is a code."""
+    texts = texts.cast(pa.large_string())
+    found = pc.match_substring_regex(texts, r"^\s*0[0-9]+\s*$").fill_null(False)
+    return found.to_numpy(zero_copy_only=False)
 
 
 def text(column: Cells) -> ObjectArray:
@@ -145,94 +157,13 @@ def _to_numpy(column: pa.Array) -> FloatArray:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def count_numbers(columns: Mapping[str, Cells]) -> dict[str, tuple[FloatArray, IntArray, int]]:
-    """Count the different values of columns of plain numbers, many columns at a time.
-
-    It saves what every call of Arrow costs, which is most of the time where columns are many and
-    rows are few.
-
-    Parameters
-    ----------
-    columns : dict
-        Columns by name, all of the same length.
-
-    Returns
-    -------
-    dict
-        Values in ascending order, the cells that hold them and the number of blank cells, for
-        those columns by name that are texts, all of them plain numbers or blank.
-    """
-    names = [name for name, cells in columns.items() if is_text(cells.type)]
-    if len(names) < _MIN_COLUMNS_TOGETHER or len(columns[names[0]]) > _MAX_ROWS_TOGETHER:
-        return {}
-    found = {}
-    for start in range(0, len(names), _MIN_COLUMNS_TOGETHER):
-        some = names[start : start + _MIN_COLUMNS_TOGETHER]
-        parts = [as_single_array(columns[name]).cast(pa.large_string()) for name in some]
-        coded = pa.concat_arrays(parts).dictionary_encode()
-        codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
-        texts = pa.concat_arrays([coded.dictionary, pa.nulls(1, coded.dictionary.type)])
-        values, is_plain, is_blank = _plain_values(trim_texts(texts))
-        for name, own in zip(some, codes.reshape(len(some), -1), strict=True):
-            kinds, counts = np.unique(own, return_counts=True)
-            is_blank_kind, kinds_are_plain = is_blank[kinds], is_plain[kinds]
-            if is_blank_kind.all() or not (is_blank_kind | kinds_are_plain).all():
-                continue
-            order = np.argsort(values[kinds[~is_blank_kind]])
-            found[name] = (
-                values[kinds[~is_blank_kind]][order],
-                counts[~is_blank_kind][order],
-                int(counts[is_blank_kind].sum()),
-            )
-    return found
-
-
-def _plain_values(texts: pa.Array) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """Parse trimmed texts: values, which texts are plain numbers, and which are blank."""
-    is_blank = texts.is_null().to_numpy(zero_copy_only=False)
-    is_plain = pc.match_substring_regex(texts, _PLAIN_NUMBER).fill_null(False)
-    is_code = pc.match_substring_regex(texts, "^0[0-9]+$").fill_null(False)
-    is_plain = pc.and_not(is_plain, is_code)
-    values = pc.if_else(is_plain, texts, pa.scalar(None, texts.type)).cast(pa.float64())
-    return _to_numpy(values), is_plain.to_numpy(zero_copy_only=False), is_blank
-
-
-def _parse_each(column: pa.Array) -> tuple[FloatArray, IntArray]:
-    """Parse cells one by one, which takes long, where some cell is no number."""
-    values = np.full(len(column), np.nan)
-    bad = []
-    for position, cell in enumerate(column.to_pylist()):
-        if cell is None:
-            continue
-        try:
-            # Python reads 1_000, which no other program would.
-            values[position] = float(cell if "_" not in cell else "no")
-        except ValueError:
-            bad.append(position)
-    return values, np.array(bad, dtype=np.intp)
-
-
-def are_dates(cells: Cells, mixed: bool = False) -> bool:
-    """Return whether a column holds dates: typed ones, or texts that are written as such.
-
-    ``mixed``: some with the year first and others with the year last are dates, too.
-    """
-    kind = cells.type
-    if pt.is_date(kind) or pt.is_timestamp(kind):
-        return True
-    if not is_text(kind):
-        return False
-    values = trim_texts(cells).drop_null()
-    patterns = [f"{_YEAR_FIRST}|{_YEAR_LAST}"] if mixed else [_YEAR_FIRST, _YEAR_LAST]
-    return bool(len(values)) and any(
-        pc.all(pc.match_substring_regex(values, pattern)).as_py() for pattern in patterns
+def find_dates(trimmed: pa.Array) -> tuple[BoolArray, BoolArray]:
+    """Return which texts of :func:`trim_texts` are dates, year first and year last."""
+    first, last = (
+        pc.match_substring_regex(trimmed, pattern).fill_null(False).to_numpy(zero_copy_only=False)
+        for pattern in (_YEAR_FIRST, _YEAR_LAST)
     )
-
-
-def select_non_dates(texts: pa.Array) -> pa.Array:
-    """Return the texts that aren't written as dates."""
-    found = pc.match_substring_regex(trim_texts(texts), f"{_YEAR_FIRST}|{_YEAR_LAST}")
-    return texts.filter(pc.invert(found.fill_null(False)))
+    return first, last
 
 
 def days_since_epoch(cells: Cells, name: str = "", source: object = "") -> FloatArray:

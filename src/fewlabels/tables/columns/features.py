@@ -7,39 +7,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RealArray, RowMatrix
+from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RealArray, RowMatrix
 from ..._util.messages import UserError, listing, plural, quoted, ref, suggest
 from ..encoding.truth import are_truth_values
-from .column import (
-    are_blank,
-    are_dates,
-    days_since_epoch,
-    is_number,
-    is_supported,
-    is_text,
-    numbers,
-    text,
-)
-from .notation import Notation, read_numbers
-from .profile import MANY_CATEGORIES, are_formatted_numbers, are_sentences, collect_values
-from .schema import IMPUTE, REFUSE, Column, Schema, is_sidecar
+from .column import are_blank, is_number, is_supported
+from .notation import PLAIN, Notation
+from .profile import MANY_CATEGORIES, are_formatted_numbers, are_sentences
+from .schema import IMPUTE, Column, Schema, is_sidecar
+from .spellings import find_spellings
 from .tally import Tally, are_usable
+from .values import ColumnValues
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-# Ways to write a value that a note shows.
-_SHOWN = 3
-
 
 def infer_schema(
-    table: pa.Table,
+    columns: Mapping[str, ColumnValues],
     source: object,
     row_numbers: IntArray,
-    requested_kinds: Mapping[str, str] | None = None,
+    requested_kinds: Mapping[str, str],
     requested: Collection[str] = (),
-    missing: str = REFUSE,
     merge: bool = False,
 ) -> Schema:
     """Find out what kind each column of the training rows is.
@@ -49,35 +38,31 @@ def infer_schema(
     rows of the file, from 1. ``merge``: whether categories that differ in capital letters or
     blanks only are one.
     """
-    requested_kinds = requested_kinds or {}
-    columns = []
-    for name, cells in zip(table.column_names, table.columns, strict=True):
+    found = []
+    for name, column in columns.items():
         if not name.strip():
             raise UserError(
                 f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
                 f"drop it with {ref('drop', [name])}."
             )
         as_asked = requested_kinds.get(name)
-        if name in requested and as_asked != "text" and are_dates(cells, mixed=as_asked is None):
+        if name in requested and as_asked != "text" and column.are_dates(mixed=as_asked is None):
             kind = "date"
         else:
-            _check_type(cells.type, name, source)
-            kind = requested_kinds.get(name) or _infer_kind(
-                cells, name, source, row_numbers, name in requested
-            )
-            if kind == "text" and not collect_values(cells).filled:
+            _check_type(column.type, name, source)
+            kind = as_asked or _infer_kind(column, name, source, row_numbers, name in requested)
+            if kind == "text" and not column.filled:
                 raise _blank_column_error(name, source)
         spellings = {}
-        if merge and kind == "category" and is_text(cells.type):
-            seen = collect_values(cells)
-            if seen.kind in ("text", "mixed"):
-                spellings = find_spellings(seen.values, seen.counts)
-        columns.append(Column(name, kind, spellings=spellings))
-    return Schema("table", len(columns), tuple(columns), missing=missing)
+        if merge and kind == "category" and column.is_text and column.kind in ("text", "mixed"):
+            spellings = find_spellings(column.values, column.counts)
+        decimal, unit = column.notation or PLAIN
+        found.append(Column(name, kind, decimal=decimal, unit=unit, spellings=spellings))
+    return Schema("table", len(found), tuple(found))
 
 
 def select_table_features(
-    table: pa.Table,
+    columns: Mapping[str, ColumnValues],
     schema: Schema,
     *,
     tally: Tally,
@@ -96,21 +81,16 @@ def select_table_features(
     data: dict[str, AnyArray] = {}
     read: dict[str, FloatArray] = {}
     for column in schema.columns:
-        name, kind, cells = column.name, column.kind, table.column(column.name)
+        name, kind, cells = column.name, column.kind, columns[column.name]
         if kind == "date":
-            read[name] = days_since_epoch(cells, name, tally.source)
+            read[name] = cells.days(name, tally.source)
         else:
             _check_type(cells.type, name, tally.source)
             if kind in ("category", "boolean", "text"):
-                data[name] = text(cells)
-                if column.spellings:
-                    data[name] = np.array(respell(data[name], column.spellings), dtype=object)
+                data[name] = cells.texts(column.spellings)
                 continue
             notation = (notations or {}).get(name)
-            if notation is not None and is_text(cells.type):
-                values, bad = read_numbers(cells, notation)
-            else:
-                values, bad = numbers(cells)
+            values, bad = cells.numbers(notation)
             if bad.size:
                 skip = "" if schema.missing == IMPUTE else f" and pass {ref('skip_missing', True)}"
                 unit = f" in {notation.unit}" if notation and notation.unit else ""
@@ -121,7 +101,7 @@ def select_table_features(
                 )
             read[name] = values
         data[name] = read[name]
-    empty = _find_empty_rows(schema, list(read.values()), data, table.num_rows)
+    empty = _find_empty_rows(schema, list(read.values()), data, len(row_numbers))
     complete = ~empty
     tally.empty += int(empty.sum())
     for name, values in read.items():
@@ -213,22 +193,21 @@ def select_array_features(
 
 
 def _infer_kind(
-    cells: pa.ChunkedArray, name: str, source: object, row_numbers: IntArray, is_requested: bool
+    seen: ColumnValues, name: str, source: object, row_numbers: IntArray, is_requested: bool
 ) -> str:
-    if is_number(cells.type):
+    if is_number(seen.type):
         return "number"
-    seen = collect_values(cells)
     if not seen.filled:
         raise _blank_column_error(name, source)
     if seen.kind == "mixed":
-        bad = numbers(cells)[1]
+        bad = seen.numbers()[1]
         correct = "correct the cells"
-        if are_formatted_numbers([str(cells[int(bad[0])])]):
+        if are_formatted_numbers([seen.cell(bad[0])]):
             correct += " (numbers with units are read where all cells have the same)"
         raise UserError(
             f"Column {quoted(name)} of {source} mixes numbers and text: "
             f"{plural(seen.filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
-            f"{_describe_bad_cells(cells, bad)}; {correct}, pass {ref('categorical', [name])}, "
+            f"{_describe_bad_cells(seen, bad)}; {correct}, pass {ref('categorical', [name])}, "
             f"or drop the column with {ref('drop', [name])}."
         )
     if seen.kind in ("text", "boolean") and are_truth_values(seen.values):
@@ -260,54 +239,7 @@ def _check_type(kind: pa.DataType, name: str, source: object) -> None:
         )
 
 
-def _describe_bad_cells(cells: pa.ChunkedArray, bad: IntArray) -> str:
+def _describe_bad_cells(column: ColumnValues, bad: IntArray) -> str:
     """Describe the first wrong cell, and say how many more there are."""
     more = "" if bad.size == 1 else f" (and so on in {plural(bad.size - 1, 'other row')})"
-    return f"{quoted(cells[int(bad[0])], 40)}{more}"
-
-
-def spelling_key(value: str) -> str:
-    """Return one key for all ways to write a value."""
-    return " ".join(value.split()).casefold()
-
-
-def find_spellings(values: ObjectArray, counts: IntArray) -> dict[str, str]:
-    """Return the most frequent spelling of each value, by key, if any occurs in several ways.
-
-    All values of the column are in it, so that new rows may write each of them in any way; it is
-    empty if every value is written in one way.
-    """
-    found: dict[str, str] = {}
-    n_values = 0
-    for _, value in sorted(zip(counts, values, strict=True), key=lambda pair: (-pair[0], pair[1])):
-        if value.strip():
-            n_values += 1
-            found.setdefault(spelling_key(value), value.strip())
-    return found if len(found) < n_values else {}
-
-
-def respell(values: Collection[str], spellings: Mapping[str, str]) -> list[str]:
-    """Return texts in the spelling that the model knows; others stay as they are."""
-    known = {value: spellings.get(spelling_key(value), value) for value in set(values)}
-    return [known[value] for value in values]
-
-
-def describe_spellings(table_values: Mapping[str, Iterable[str]], schema: Schema) -> list[str]:
-    """Describe the columns whose values were merged; ``table_values`` are values by name."""
-    shown = []
-    for column in schema.columns:
-        if not column.spellings:
-            continue
-        groups: dict[str, list[str]] = {}
-        for value in sorted(table_values[column.name]):
-            groups.setdefault(spelling_key(value), []).append(value)
-        alike = [listing(group, _SHOWN) for key, group in groups.items() if key and len(group) > 1]
-        some = "; ".join(alike[:_SHOWN])
-        more = f" and {len(alike) - _SHOWN} more" if len(alike) > _SHOWN else ""
-        shown.append(f"{quoted(column.name)} ({some}{more})")
-    if not shown:
-        return []
-    return [
-        f"merged values that differ only in case or spaces: {', '.join(shown)}; "
-        f"{ref('merge_case', False)} keeps them separate"
-    ]
+    return f"{quoted(column.cell(bad[0]), 40)}{more}"

@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 from scipy.special import bdtrc, gammaln
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ..._util.messages import listing
-from .column import Cells, days_since_epoch, format_number, numbers, trim_texts
+from .column import format_number
+from .values import ColumnValues
 
 # Level of the tests.
 _LEVEL = 1e-3
@@ -68,29 +68,28 @@ class LabelledRows:
 
     def __init__(self, known: AnyArray) -> None:
         is_labelled = known >= 0
-        self._mask = pa.array(is_labelled)
+        self._rows = np.flatnonzero(is_labelled)
         self._class_codes = np.unique(known[is_labelled], return_inverse=True)[1]
         self._sizes = np.bincount(self._class_codes)
-        self._n_labelled = int(is_labelled.sum())
+        self._n_labelled = len(self._rows)
         self._n_unlabelled = len(known) - self._n_labelled
         # If labels are a random sample, so large a share of every class has one, and at most this.
         share = self._n_labelled / max(1, len(known))
         self._max_labelled_share = min(1.5 * share, 0.5 + 0.5 * share)
 
-    def explain_leak(self, cells: Cells, values: AnyArray, counts: IntArray) -> str:
-        """Return why a column seems to have come with the labels, "" for other columns.
-
-        ``values`` are the different ones of all ``cells``, and ``counts`` the cells that hold
-        each; all others are blank.
-        """
-        if not (self._n_labelled and self._n_unlabelled) or self._can_skip(len(cells), counts):
+    def explain_leak(self, column: ColumnValues) -> str:
+        """Return why a column seems to have come with the labels, "" for other columns."""
+        counts = column.counts
+        if not (self._n_labelled and self._n_unlabelled) or self._can_skip(len(column), counts):
             return ""
-        keys, places = _fold_values(values)
+        keys, places = _fold_values(column.values)
         blank = len(keys)
         labelled = np.zeros((len(self._sizes), blank + 1), dtype=np.intp)
-        np.add.at(labelled, (self._class_codes, _encode_cells(cells.filter(self._mask), keys)), 1)
+        # A blank cell has the last place.
+        own = np.append(places, blank)[column.positions(self._rows)]
+        np.add.at(labelled, (self._class_codes, own), 1)
         total = np.bincount(places, counts, minlength=blank + 1).astype(np.intp)
-        total[blank] = len(cells) - int(counts.sum())
+        total[blank] = column.missing
         unlabelled = total - labelled.sum(axis=0)
         usual = _frequent_sets(unlabelled)
         every = _absent_values(labelled.sum(axis=0), unlabelled)
@@ -201,8 +200,7 @@ def find_matrix_leaks(X: AnyArray, known: AnyArray) -> dict[int, str]:
     labelled, found = LabelledRows(known[rows]), {}
     for k in range(X.shape[1]):
         column = np.asarray(X[rows, k], float)
-        values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-        if why := labelled.explain_leak(pa.array(column), values, counts):
+        if why := labelled.explain_leak(ColumnValues(pa.array(column))):
             found[k] = why
     return found
 
@@ -239,23 +237,6 @@ def _fold_values(values: AnyArray) -> tuple[AnyArray, IntArray]:
         folded = np.array([value.strip().casefold() for value in values], dtype=object)
         keys, places = np.unique(folded, return_inverse=True)
     return keys, places.astype(np.intp)
-
-
-def _encode_cells(cells: Cells, keys: AnyArray) -> IntArray:
-    """Return the place of each cell's value among the keys; their number for blank cells."""
-    if keys.dtype.kind != "O":
-        kind = cells.type
-        values = (
-            days_since_epoch(cells)
-            if pt.is_date(kind) or pt.is_timestamp(kind)
-            else numbers(cells)[0]
-        )
-        places = np.searchsorted(keys, values)
-        return np.where(np.isnan(values), len(keys), places).astype(np.intp)
-    known = {key: k for k, key in enumerate(keys)}
-    texts = trim_texts(cells).to_pylist()
-    codes = [len(keys) if text is None else known[text.casefold()] for text in texts]
-    return np.array(codes, dtype=np.intp)
 
 
 def _format_key(key: str | float) -> str:

@@ -1,15 +1,20 @@
 """Numbers as people write them: decimal commas, separators of thousands, units."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..._typing import FloatArray, IntArray
+from ..._typing import BoolArray, FloatArray
 from ..._util.messages import UserError, quoted
-from .column import Cells, as_single_array, count_numbers, has_codes, is_text, trim_texts
+from .column import are_codes, parse_plain, trim_texts
+
+if TYPE_CHECKING:
+    from .values import ColumnValues
 
 _CURRENCY = r"[$£€¥₹₽₩]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|CAD|AUD)"
 _UNIT = r"[^\s\d.,;:/'’+\-−()\[\]_][^\d.,;:]{0,10}[23²³]?"
@@ -60,8 +65,7 @@ _PLAIN_ONLY = _PossibleNotation(".", "", True)
 
 
 def find_notations(
-    table: pa.Table,
-    names: Iterable[str],
+    columns: Mapping[str, ColumnValues],
     decimal: str | None = None,
     known: Mapping[str, Notation] | None = None,
     likely: str = ".",
@@ -73,19 +77,22 @@ def find_notations(
     ``known`` of it (by name), then what is ``likely``. ``decimal`` is the mark that the user says.
     """
     known = known or {}
-    texts = {name: table.column(name) for name in names if is_text(table.column(name).type)}
-    others = texts.keys() - count_numbers(texts).keys()
-    formatted = {n: cells for n, cells in texts.items() if n in others and not _is_plain(cells)}
+    texts = {name: column.facts for name, column in columns.items() if column.is_text}
+    formatted = {name for name, facts in texts.items() if facts.plain_numbers is None}
     seen = {
-        n: found for n, cells in formatted.items() if (found := _infer_notation(cells)) is not None
+        name: found
+        for name in columns
+        if name in formatted and (found := _infer_notation(texts[name].trimmed)) is not None
     }
     sure = {found.decimals for found in seen.values() if len(found.decimals) == 1}
     continental = decimal == "," or (decimal is None and (sure == {","} or likely == ","))
     if continental or "," in {notation.decimal for notation in known.values()}:
         # "1.234" reads as a plain number, but is none where commas come before decimals.
-        for name in texts.keys() - formatted.keys():
-            if pc.any(pc.match_substring(as_single_array(texts[name]), ".")).as_py():
-                seen[name] = _infer_notation(texts[name]) or _PLAIN_ONLY
+        for name, facts in texts.items():
+            if name in formatted:
+                continue
+            if pc.any(pc.match_substring(facts.cells, ".")).as_py():
+                seen[name] = _infer_notation(facts.trimmed) or _PLAIN_ONLY
         sure = {found.decimals for found in seen.values() if len(found.decimals) == 1}
     usual = decimal or (sure.pop() if len(sure) == 1 else None)
     notations = {}
@@ -103,16 +110,15 @@ def find_notations(
         if decimal in (None, found.decimal) or not seen[name].marked
     }
     for name, fitted in known.items():  # so that the cells that are written otherwise are named
-        open_ = name in formatted or (name in texts and is_blank_column(texts[name]))
+        open_ = name in formatted or (name in texts and texts[name].is_blank.all())
         if open_ and name not in notations and fitted != PLAIN:
             notations[name] = fitted._replace(decimal=decimal or fitted.decimal)
     return notations
 
 
-def read_numbers(cells: Cells, notation: Notation) -> tuple[FloatArray, IntArray]:
-    """Parse texts as float64 (missing: NaN); return the positions of other texts, too."""
-    cells = trim_texts(cells)
-    parts = pc.extract_regex(cells, _CELL)
+def read_numbers(trimmed: pa.Array, notation: Notation) -> tuple[FloatArray, BoolArray]:
+    """Parse texts of :func:`trim_texts` as float64 (missing: NaN); return which are others."""
+    parts = pc.extract_regex(trimmed, _CELL)
     digits, unit = parts.field("digits"), _join_unit(parts)
     good = pc.and_kleene(
         pc.match_substring_regex(digits, _PATTERNS[notation.decimal]),
@@ -123,21 +129,8 @@ def read_numbers(cells: Cells, notation: Notation) -> tuple[FloatArray, IntArray
     signs = _join_texts(parts.field("sign"), parts.field("minus"))
     negative = pc.fill_null(pc.match_substring_regex(signs, "[-−]"), False)
     values = np.where(negative.to_numpy(zero_copy_only=False), -values, values)
-    wrong = pc.and_(pc.is_valid(cells), pc.invert(good))
-    return values, np.flatnonzero(wrong.to_numpy(zero_copy_only=False))
-
-
-def convert_columns(table: pa.Table, notations: Mapping[str, Notation]) -> pa.Table:
-    """Return the table with these columns as numbers."""
-    if not notations:
-        return table
-    columns = {
-        name: pa.array(read_numbers(cells, notations[name])[0], from_pandas=True)
-        if name in notations
-        else cells
-        for name, cells in zip(table.column_names, table.columns, strict=True)
-    }
-    return pa.table(columns)
+    wrong = pc.and_(pc.is_valid(trimmed), pc.invert(good))
+    return values, wrong.to_numpy(zero_copy_only=False)
 
 
 def describe_notations(notations: Mapping[str, Notation]) -> str:
@@ -164,8 +157,8 @@ def check_unit(name: str, unit: str, notation: Notation, source: object) -> bool
 
 def is_formatted_number(text: str) -> bool:
     """Return whether a text is a number, but not written plainly."""
-    cells = pa.array([text], pa.large_string())
-    return not _is_plain(cells) and _infer_notation(cells) is not None
+    trimmed = trim_texts(pa.array([text], pa.large_string()))
+    return parse_plain(trimmed) is None and _infer_notation(trimmed) is not None
 
 
 def count_formatted_numbers(texts: Sequence[str]) -> int:
@@ -180,22 +173,9 @@ def count_formatted_numbers(texts: Sequence[str]) -> int:
     )
 
 
-def is_blank_column(cells: Cells) -> bool:
-    """Return whether a column of texts has no value."""
-    return trim_texts(cells).null_count == len(cells)
-
-
-def _is_plain(cells: Cells) -> bool:
-    try:
-        trim_texts(cells).cast(pa.float64())
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _infer_notation(cells: Cells) -> _PossibleNotation | None:
-    """Return the notations that fit a column; None if its cells are no numbers of one unit."""
-    texts = trim_texts(cells).unique().drop_null()
+def _infer_notation(trimmed: pa.Array) -> _PossibleNotation | None:
+    """Return the notations that fit texts; None if they are no numbers of one unit."""
+    texts = trimmed.unique().drop_null()
     # Most columns of texts are told apart by their first cells.
     for some in (texts.slice(0, 100), texts):
         parts = pc.extract_regex(some, _CELL)
@@ -208,7 +188,7 @@ def _infer_notation(cells: Cells) -> _PossibleNotation | None:
         if pc.all(pc.match_substring_regex(digits, pattern)).as_py()
     ]
     units = _join_unit(parts).unique().to_pylist()
-    if not decimals or len(units) > 1 or has_codes(digits):
+    if not decimals or len(units) > 1 or are_codes(digits).any():
         return None
     marked = pc.any(pc.match_substring_regex(digits, "[.,]")).as_py()
     return _PossibleNotation("".join(decimals), units[0], marked)

@@ -1,4 +1,4 @@
-"""Looking at a table: what its columns hold, and which ones nothing can be learned from."""
+"""Decide which columns of a table to learn from, and describe all of them."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -6,30 +6,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.types as pt
 
-from ..._typing import AnyArray, BoolArray, IntArray, ObjectArray
+from ..._typing import BoolArray, ObjectArray
 from ..._util.messages import quoted, ref
 from ..encoding.texts import is_unspaced
-from .column import (
-    Cells,
-    are_dates,
-    as_single_array,
-    count_numbers,
-    days_since_epoch,
-    format_day,
-    has_codes,
-    is_number,
-    is_supported,
-    is_text,
-    numbers,
-    parse_trimmed_numbers,
-    select_non_dates,
-    trim_texts,
-)
+from .column import format_day
 from .leaks import LabelledRows
 from .schema import Schema
+from .values import ColumnValues
 
 # A text column with this many different values, most of them seen once or twice, is a
 # name or an identifier; one-hot encoding it would give a column per row.
@@ -78,31 +62,6 @@ class ColumnProfile:
     note: str = ""
 
 
-class ColumnValues(NamedTuple):
-    """Different values of a column with the rows of each, and the number of blank cells.
-
-    ``kind`` is "number", "text", "boolean", "date", "mixed" (some texts among numbers) or "other".
-    Numbers and typed dates are floats, others text; none means a missing value.
-    """
-
-    kind: str
-    values: AnyArray
-    counts: IntArray
-    missing: int
-
-    @property
-    def filled(self) -> int:
-        return int(self.counts.sum())
-
-
-class ColumnSummary(NamedTuple):
-    """A summary of a column for people: blank cells, different values, and some of these."""
-
-    missing: int
-    distinct: int
-    shown: str
-
-
 class ColumnDecision(NamedTuple):
     """A decision on a column, "category", "text", "left out" or "" (see its cells), and why.
 
@@ -124,15 +83,13 @@ GROUP_COLUMN = ColumnDecision(
 
 
 def decide_columns(
-    table: pa.Table,
+    columns: Mapping[str, ColumnValues],
     training: BoolArray,
     requested: Collection[str] = (),
     labelled: LabelledRows | None = None,
     trusted: Collection[str] = (),
-) -> tuple[dict[str, ColumnDecision], dict[str, ColumnSummary]]:
-    """Decide what to do with columns that are no measurements, and summarise all of them.
-
-    Gives verdicts and summaries by name; values are counted once, which takes most of the time.
+) -> dict[str, ColumnDecision]:
+    """Decide what to do with columns that are no measurements; gives decisions by name.
 
     Left out are columns that are blank, constant, dates, and those that tell one row from another:
     names or whole numbers that all differ. Sentences are texts, and so are names among the
@@ -142,33 +99,23 @@ def decide_columns(
     Left out as well, unless ``trusted``, are columns that came with the labels of the
     ``labelled`` rows, see :mod:`.leaks`.
     """
-    decisions, summaries = {}, {}
-    columns = dict(zip(table.column_names, table.itercolumns(), strict=True))
-    of_numbers = count_numbers(columns)
-    for name, cells in columns.items():
-        column = (
-            ColumnValues("number", *of_numbers[name])
-            if name in of_numbers
-            else collect_values(cells)
-        )
-        summaries[name] = ColumnSummary(
-            column.missing, len(column.values), _summarise_values(column)
-        )
+    decisions = {}
+    for name, column in columns.items():
         if labelled is not None and name not in trusted and column.kind != "other":
-            if why := labelled.explain_leak(cells, column.values, column.counts):
+            if why := labelled.explain_leak(column):
                 decisions[name] = ColumnDecision("left out", why, leaks=True)
                 continue
         if name in requested:
             if reason := _explain_text(name, column):
                 decisions[name] = ColumnDecision("text", reason)
             continue
-        decision = _decide(name, column, cells.type)
+        decision = _decide(name, column)
         learnt = decision.kind in ("", "text") and not training.all()
-        if learnt and column.missing and not collect_values(cells.filter(training)).filled:
+        if learnt and column.missing and not column.take(np.flatnonzero(training)).filled:
             decision = ColumnDecision("left out", "blank in the training rows")
         if decision.kind:
             decisions[name] = decision
-    return decisions, summaries
+    return decisions
 
 
 def describe_decisions(decisions: Mapping[str, ColumnDecision]) -> list[str]:
@@ -200,15 +147,20 @@ def describe_decisions(decisions: Mapping[str, ColumnDecision]) -> list[str]:
 
 
 def describe_columns(
-    summaries: Mapping[str, ColumnSummary], schema: Schema, decisions: Mapping[str, ColumnDecision]
+    columns: Mapping[str, ColumnValues], schema: Schema, decisions: Mapping[str, ColumnDecision]
 ) -> list[ColumnProfile]:
     """Describe the columns of a table for people, in the order of the file."""
     kinds = {column.name: column.kind for column in schema.columns}
     return [
         ColumnProfile(
-            name, kinds.get(name, "left out"), *summary, decisions.get(name, _UNCHANGED).why
+            name,
+            kinds.get(name, "left out"),
+            column.missing,
+            len(column.values),
+            _summarise_values(column),
+            decisions.get(name, _UNCHANGED).why,
         )
-        for name, summary in summaries.items()
+        for name, column in columns.items()
     ]
 
 
@@ -228,8 +180,8 @@ def is_identifier_name(name: str) -> bool:
     return re.search(r"(^|[^a-z0-9])(id|ids|uuid|guid|identifier)$", words) is not None
 
 
-def _decide(name: str, column: ColumnValues, kind: pa.DataType) -> ColumnDecision:
-    why = _find_reason(name, column, kind)
+def _decide(name: str, column: ColumnValues) -> ColumnDecision:
+    why = _find_reason(name, column)
     if column.kind == "text" and why != "constant" and are_formatted_numbers(column.values):
         shown = quoted(column.values[0], _MAX_SHOWN_CHARACTERS)
         remark = f"numbers such as {shown} in mixed notations"
@@ -244,14 +196,16 @@ def _decide(name: str, column: ColumnValues, kind: pa.DataType) -> ColumnDecisio
     return _UNCHANGED
 
 
-def _find_reason(name: str, column: ColumnValues, kind: pa.DataType) -> str | None:
+def _find_reason(name: str, column: ColumnValues) -> str | None:
     """Return why nothing can be learned from a column; None if something can."""
     if not name.strip():
         return "no name; row numbers that pandas wrote?"
     if not column.filled:
         return "blank"
-    if column.kind in ("date", "other"):
-        return _find_date_reason(column) if column.kind == "date" else f"{kind} values"
+    if column.kind == "other":
+        return f"{column.type} values"
+    if column.kind == "date":
+        return _DATES if column.are_dates() else _MIXED_DATES
     if len(column.values) == 1 and not column.missing:
         return "constant"
     if column.kind == "number":
@@ -259,20 +213,15 @@ def _find_reason(name: str, column: ColumnValues, kind: pa.DataType) -> str | No
     return _find_text_reason(name, column) if column.kind == "text" else None
 
 
-def _find_date_reason(column: ColumnValues) -> str:
-    typed = column.values.dtype.kind == "f"
-    return _DATES if typed or are_dates(pa.array(column.values)) else _MIXED_DATES
-
-
 def _describe_dates(column: ColumnValues) -> str | None:
     """Describe many categories that are dates, but for a few; None for others."""
     n = len(column.values)
     if column.kind != "text" or n <= MANY_CATEGORIES:
         return None
-    others = select_non_dates(pa.array(column.values, pa.large_string()))
+    others = column.values[~column.are_values_dates()]
     if 2 * len(others) > n:
         return None
-    example = quoted(others[0].as_py(), _MAX_SHOWN_CHARACTERS)
+    example = quoted(others[0], _MAX_SHOWN_CHARACTERS)
     return f"{n - len(others)} dates, and texts such as {example}; without these, it holds dates"
 
 
@@ -326,37 +275,6 @@ def are_sentences(texts: ObjectArray, words: float = _MIN_SENTENCE_WORDS) -> boo
     if is_unspaced(joined):
         return len(joined) >= _MIN_UNSPACED_CHARACTERS * len(some)
     return bool(np.mean([len(text.split()) for text in some]) >= words)
-
-
-def collect_values(cells: Cells) -> ColumnValues:
-    """Return different values of a column, smallest number first."""
-    kind = cells.type
-    if is_number(kind) or pt.is_date(kind) or pt.is_timestamp(kind):
-        values = numbers(cells)[0] if is_number(kind) else days_since_epoch(cells)
-        found, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-        what = "number" if is_number(kind) else "date"
-        return ColumnValues(what, found, counts, len(values) - int(counts.sum()))
-    if not is_supported(kind):
-        n = len(cells) - cells.null_count
-        return ColumnValues("other", np.arange(n), np.ones(n, dtype=int), cells.null_count)
-    counted = as_single_array(cells).value_counts()
-    values = counted.field("values").cast(pa.large_string()).fill_null("")
-    counts = counted.field("counts").to_numpy()
-    texts = trim_texts(values)
-    gap = texts.is_null().to_numpy(zero_copy_only=False)
-    missing = int(counts[gap].sum())
-    filled, counts = values.filter(pa.array(~gap)), counts[~gap]
-    if not is_text(kind) or not len(filled):
-        return ColumnValues("boolean", filled.to_numpy(zero_copy_only=False), counts, missing)
-    parsed, bad = parse_trimmed_numbers(texts.drop_null())
-    if not bad.size and not has_codes(filled):
-        order = np.argsort(parsed)
-        return ColumnValues("number", parsed[order], counts[order], missing)
-    texts = filled.to_numpy(zero_copy_only=False)
-    if are_dates(filled, mixed=True):
-        return ColumnValues("date", texts, counts, missing)
-    mixed = 0 < 2 * int(counts[bad].sum()) <= int(counts.sum())
-    return ColumnValues("mixed" if mixed else "text", texts, counts, missing)
 
 
 def _summarise_values(column: ColumnValues) -> str:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..._typing import ObjectArray, RowMatrix
-    from .notation import Notation
 
 # What a model does with missing numbers.
 REFUSE, IMPUTE = "refuse", "impute"
@@ -113,18 +112,6 @@ class Schema:
             replace(column, categories=len(known[column.name]))
             if column.kind == "category"
             else replace(column, words=words.get(column.name))
-            for column in self.columns
-        )
-        return replace(self, columns=tuple(columns))
-
-    def written(self, notations: Mapping[str, Notation]) -> Self:
-        """Return a copy with the notations of columns, by name."""
-        columns = (
-            replace(
-                column, decimal=notations[column.name].decimal, unit=notations[column.name].unit
-            )
-            if column.name in notations
-            else column
             for column in self.columns
         )
         return replace(self, columns=tuple(columns))

@@ -19,11 +19,12 @@ from ..columns.notation import Notation, check_unit, describe_notations
 from ..columns.schema import Schema, is_sidecar
 from ..columns.tally import Tally
 from ..columns.target import target_as_text
+from ..columns.values import ColumnValues
 from ..file_identity import StrPath
 from ..formats.registry import matrices, tables, usual_extensions
 from ..sources import DataSource, Source, as_source
 from .read import column_names, describe_reading, iterate_tables
-from .training import table_notations
+from .training import find_file_notations
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,8 +136,13 @@ def _table_chunks(
     for table, lines, share in iterate_tables(path, rows, types):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
         parts = expand_dates(table, schema.dates, path)
+        columns = {
+            # Categories repeat, and numbers and texts are parsed once.
+            c.name: ColumnValues(parts.column(c.name), counted=c.kind in ("category", "boolean"))
+            for c in schema.columns
+        }
         features, complete, empty = select_table_features(
-            parts, schema, tally=tally, row_numbers=numbers, notations=notations
+            columns, schema, tally=tally, row_numbers=numbers, notations=notations
         )
         labels = None if label_column is None else text(table.column(label_column))
         table = without(table, filter(is_sidecar, table.column_names))
@@ -152,7 +158,12 @@ def _read_notations(path: DataSource, schema: Schema, tally: Tally) -> dict[str,
     with contextlib.closing(iterate_tables(path.whole, _ROWS)) as pieces:
         start = next(pieces, (pa.table({}),))[0]
     known = {c.name: Notation(c.decimal, c.unit) for c in schema.columns if c.kind == "number"}
-    notations = table_notations(path, start, known.keys() & set(start.column_names), known)
+    columns = {
+        name: ColumnValues(start.column(name), counted=False)
+        for name in start.column_names
+        if name in known
+    }
+    notations = find_file_notations(path, columns, known)
     bare = [
         name
         for name, fitted in known.items()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,17 +16,11 @@ import pyarrow as pa
 from ..._typing import BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..._util.messages import UserError, listing, plural, quoted, ref, suggest
 from ..arrays import ArrayData, read_arrays
-from ..columns.column import are_blank, days_column_name, expand_dates, text, without
-from ..columns.features import (
-    describe_spellings,
-    infer_schema,
-    select_array_features,
-    select_table_features,
-)
+from ..columns.column import are_blank, days_column_name, expand_dates, text
+from ..columns.features import infer_schema, select_array_features, select_table_features
 from ..columns.leaks import LabelledRows, find_matrix_leaks
 from ..columns.notation import (
     Notation,
-    convert_columns,
     count_formatted_numbers,
     describe_notations,
     find_notations,
@@ -34,15 +28,17 @@ from ..columns.notation import (
 from ..columns.profile import (
     DROPPED,
     GROUP_COLUMN,
+    ColumnDecision,
     ColumnProfile,
-    collect_values,
     decide_columns,
     describe_columns,
     describe_decisions,
 )
 from ..columns.schema import IMPUTE, REFUSE, Schema, is_sidecar
+from ..columns.spellings import describe_spellings
 from ..columns.tally import Tally, describe_filled
 from ..columns.target import Labels, RowSelection, count_labels, target_as_text
+from ..columns.values import ColumnValues, table_columns
 from ..file_identity import StrPath
 from ..formats.registry import tables, usual_extensions
 from ..limits import check_memory
@@ -80,28 +76,30 @@ class TableRows(NamedTuple):
 class TrainingFile:
     """A file as it was read, before rows are chosen.
 
-    ``content`` are the columns to learn from, ``values`` the target as text, ``unlabeled`` its
-    value that counts as blank, ``categorical``, ``keep`` and ``texts`` columns as
-    :func:`fewlabels.fit_table` has them. ``notations`` say how numbers were written that are not
-    plain, by column; ``unhelpful`` are columns without which labels are predicted better, and
-    ``groups`` is the column whose values say which rows are held out together.
+    ``content`` are the cells to learn from, ``columns`` what those of a table hold by name,
+    ``values`` the target as text, and ``aside`` the numbers of the column of that name in the
+    ``options``. ``sample`` are rows that columns are judged by, if not all; rows are chosen among
+    them. Labels are predicted better without ``dropped_columns``.
     """
 
     path: Source | InMemory
     content: pa.Table | ArrayData
     values: ObjectArray | None
-    target: str | None
-    categorical: tuple[str, ...] = ()
-    unlabeled: str | None = None
-    keep: tuple[str, ...] = ()
-    notations: dict[str, Notation] = field(default_factory=dict)
-    merge_case: bool | None = None
-    texts: tuple[str, ...] = ()
-    dates: tuple[str, ...] = ()
-    dropped_columns: tuple[str, ...] = ()
-    sample: BoolArray | None = None
+    options: ColumnOptions
+    columns: Mapping[str, ColumnValues] = field(default_factory=dict)
     aside: FloatArray | None = None
-    groups: str | None = None
+    sample: BoolArray | None = None
+    dropped_columns: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str | None:
+        """Return the name of the target; None without one."""
+        return self.options.target
+
+    @property
+    def groups(self) -> str | None:
+        """Return the column whose values say which rows are held out together."""
+        return self.options.groups
 
     @property
     def name(self) -> str:
@@ -114,33 +112,27 @@ class TrainingFile:
         return self.content.num_rows
 
     @property
-    def table(self) -> pa.Table:
-        """Return the content, which has to be a table."""
-        assert not isinstance(self.content, ArrayData)
-        return self.content
-
-    @property
     def asked(self) -> set[str]:
         """Columns that the user wants."""
-        sidecars = [name for name in self.table.column_names if is_sidecar(name)]
-        return {*self.keep, *self.categorical, *self.texts, *sidecars}
+        options = self.options
+        days = map(days_column_name, options.dates)
+        named = {*options.keep, *options.categorical, *options.text, *days}
+        return named | set(filter(is_sidecar, self.columns))
 
     @property
     def trusted_columns(self) -> set[str]:
         """Columns that the user wants even if they came with the labels."""
-        of_dates = {days_column_name(name) for name in self.dates}
-        requested = {name for name in self.keep if name not in of_dates}
-        names = self.table.column_names
-        parts = (
-            n for date in requested & {*self.dates} for n in names if n.startswith(f"{date}: ")
-        )
-        return {*requested, *parts, *filter(is_sidecar, names)}
+        keep = {*self.options.keep}
+        kept_dates = tuple(f"{date}: " for date in keep & {*self.options.dates})
+        return keep | {n for n in self.columns if is_sidecar(n) or n.startswith(kept_dates)}
 
     @property
     def remarks(self) -> list[str]:
         """Remarks on how the file is written, as far as it was detected."""
         read = describe_reading(self.path) if self.path.format.is_table else ""
-        return [text for text in (read, describe_notations(self.notations)) if text]
+        found = {name: column.notation for name, column in self.columns.items()}
+        notations = describe_notations({n: notation for n, notation in found.items() if notation})
+        return [text for text in (read, notations) if text]
 
     @cached_property
     def labels(self) -> Labels | None:
@@ -148,9 +140,10 @@ class TrainingFile:
         if self.values is None or self.target is None:
             return None
         labels = count_labels(
-            self.values, column=self.target, source=self.path, merge_case=self.merge_case
+            self.values, column=self.target, source=self.path, merge_case=self.options.merge_case
         )
-        return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
+        mark = self.options.unlabeled
+        return labels if mark is None else labels.with_mark(mark)
 
     def choose(
         self,
@@ -165,37 +158,30 @@ class TrainingFile:
         out ("skip"), or refused. Without labels rows without any value are left out, and
         ``empty_rows`` says what becomes of those to score.
         """
-        tally = Tally(self.path, missing == SKIP, ref("missing", "skip"))
         known = roles.label_codes(self.labels) if known is None else known
-        choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
-        numbers = np.flatnonzero(roles.keep) + 1
-        fills = IMPUTE if missing == IMPUTE else REFUSE
-        empty_rows = empty_rows if roles.y is None else ""
-        how = roles.keep, known, numbers, tally, fills, empty_rows
-        rows, complete, schema, notes, profile = choose(self, *how)
-        tally.check()
-        n_skipped = int((~complete).sum()) - tally.empty
-        if tally.empty:
-            notes = [f"{plural(tally.empty, 'row')} without any value not used", *notes]
-        if n_skipped:
-            notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
-        if tally.filled:
-            what = f"and marked with extra columns; {ref('missing', 'skip')} drops these rows"
-            notes = [f"{describe_filled(tally.filled)}, {what}", *notes]
-        notes = [*self.remarks, *notes]
-        names = self.content.column_names if isinstance(self.content, pa.Table) else []
-        headless = isinstance(self.path, Source) and self.path.reading.header is False
-        if not isinstance(self.path, InMemory) and not headless and _are_data(names):
-            what = (
-                "is used as column names but looks like data; if it is data, pass "
-                f"{ref('header', False)}"
-            )
-            notes = [f"the first row ({listing(names, 3)}) {what}", *notes]
-        y = None if roles.y is None else roles.y[roles.keep][complete]
+        describe = _describe_matrix if isinstance(self.content, ArrayData) else _describe_table
+        schema, notes, profile = describe(self, roles.keep, known)
+        fills = missing == IMPUTE and schema.layout != "sparse"
+        schema = replace(
+            schema,
+            missing=IMPUTE if fills else REFUSE,
+            empty_rows=empty_rows if roles.y is None else "",
+        )
+        tally = Tally(self.path, missing == SKIP, ref("missing", "skip"))
+        rows, is_used = _select_rows(self, schema, np.flatnonzero(roles.keep), tally)
+        y = None if roles.y is None else roles.y[roles.keep][is_used]
         _check_enough(self.path, rows.shape[0], y, roles.needed)
-        numbers = numbers[complete]
+        numbers = np.flatnonzero(roles.keep)[is_used] + 1
+        n_skipped = int((~is_used).sum()) - tally.empty
+        notes = [
+            *roles.notes,
+            *_describe_header(self),
+            *self.remarks,
+            *_describe_unused(tally, n_skipped),
+            *notes,
+        ]
         aside = None if self.aside is None else self.aside[numbers - 1]
-        return TableRows(rows, y, schema, roles.notes + notes, numbers, profile, aside)
+        return TableRows(rows, y, schema, notes, numbers, profile, aside)
 
 
 def read_training(
@@ -206,69 +192,35 @@ def read_training(
     The target is a column, an array in an npz file, or "y" in an svmlight file.
     """
     path = as_source(path)
-    target, groups, dates, keep = columns.target, columns.groups, columns.dates, columns.keep
-    notations, numbers = {}, None
-    if path.format.is_table:
-        drop, categorical, text = columns.drop, columns.categorical, columns.text
-        asked = {"drop": drop, "categorical": categorical, "text": text}
-        _check_asked(asked, target)
-        others = [*categorical, *keep, *text, *dates]
-        if groups is not None:
-            _check_groups(groups, {"target": [target], "keep": keep, "dates": dates, **asked})
-            others.append(groups)
-        content, values, numbers = _read_table(path, target, drop, others, columns.aside)
-        content = expand_dates(content, dates, path)
-        keep = [*keep, *map(days_column_name, dates)]
-        names = set(content.column_names) - {*categorical, *text}
-        notations = table_notations(path, content, names)
-        content = convert_columns(content, notations)
-    elif (
-        columns.drop
-        or columns.categorical
-        or keep
-        or columns.text
-        or dates
-        or columns.aside
-        or groups
-    ):
-        raise UserError(
-            f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')}, {ref('groups')} and "
-            f"{ref('categorical')} need column names, and {path} has none; use a table "
-            f"({usual_extensions(tables())})."
-        )
-    else:
-        content, values = _read_arrays(path, target)
-    return TrainingFile(
-        path,
-        content,
-        values,
-        target,
-        tuple(columns.categorical),
-        columns.unlabeled,
-        tuple(keep),
-        notations,
-        columns.merge_case,
-        tuple(columns.text),
-        tuple(dates),
-        aside=numbers,
-        groups=groups,
-    )
+    if not path.format.is_table:
+        _refuse_column_names(path, columns)
+        return TrainingFile(path, *_read_arrays(path, columns.target), columns)
+    _check_options(columns)
+    table, values, aside = _read_table(path, columns)
+    table = expand_dates(table, columns.dates, path)
+    found = table_columns(table)
+    as_texts = {*columns.categorical, *columns.text}
+    written = find_file_notations(path, {n: c for n, c in found.items() if n not in as_texts})
+    if written:
+        numbers = {
+            n: pa.array(found[n].numbers(w)[0], from_pandas=True) for n, w in written.items()
+        }
+        found |= {n: ColumnValues(numbers[n], notation=w) for n, w in written.items()}
+        table = pa.table({n: numbers.get(n, table.column(n)) for n in table.column_names})
+    return TrainingFile(path, table, values, columns, found, aside)
 
 
-def table_notations(
+def find_file_notations(
     path: DataSource,
-    table: pa.Table,
-    names: Collection[str],
+    columns: Mapping[str, ColumnValues],
     known: Mapping[str, Notation] | None = None,
 ) -> dict[str, Notation]:
-    """Return the notations of some columns of a table, by name, if they aren't plain numbers."""
+    """Return the notations of columns of a file, by name, if they aren't plain numbers."""
     decimal, likely = None, "."
     if isinstance(path, Source):
         decimal = path.reading.decimal
         likely = "," if path.format.separator is not None and path.dialect.sep == ";" else "."
-    return find_notations(
-        table, [n for n in table.column_names if n in names], decimal, known, likely
-    )
+    return find_notations(columns, decimal, known, likely)
 
 
 def select_encoder_rows(
@@ -276,48 +228,73 @@ def select_encoder_rows(
 ) -> tuple[pd.DataFrame | RowMatrix, IntArray]:
     """Return rows of a file (positions from 0) for a model's encoder, and their numbers."""
     tally = Tally(file.path, skip_missing=schema.missing == REFUSE)
-    numbers = rows + 1
-    if isinstance(file.content, pa.Table):
-        table = file.content.take(rows)
-        found, complete, _ = select_table_features(table, schema, tally=tally, row_numbers=numbers)
+    found, is_used = _select_rows(file, schema, rows, tally)
+    return found, rows[is_used] + 1
+
+
+def _select_rows(
+    file: TrainingFile, schema: Schema, rows: IntArray, tally: Tally
+) -> tuple[pd.DataFrame | RowMatrix, BoolArray]:
+    """Return those of some rows (positions from 0) that a model takes, and which these are."""
+    found: pd.DataFrame | RowMatrix
+    if isinstance(file.content, ArrayData):
+        X = file.content.X
+        X = X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
+        found, is_used, _ = select_array_features(X, schema, tally=tally, row_numbers=rows + 1)
     else:
-        X = file.content.X[rows]
-        found, complete, _ = select_array_features(X, schema, tally=tally, row_numbers=numbers)
+        columns = {name: file.columns[name].take(rows) for name in schema.names()}
+        found, is_used, _ = select_table_features(
+            columns, schema, tally=tally, row_numbers=rows + 1
+        )
     tally.check()
-    return found, numbers[complete]
+    return found, is_used
 
 
-def _check_asked(asked: Mapping[str, Sequence[str]], target: str | None) -> None:
+def _refuse_column_names(path: DataSource, options: ColumnOptions) -> None:
+    """Refuse options that name columns of a matrix."""
+    named = (options.drop, options.categorical, options.keep, options.text, options.dates)
+    if any(named) or options.aside or options.groups:
+        raise UserError(
+            f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')}, {ref('groups')} and "
+            f"{ref('categorical')} need column names, and {path} has none; use a table "
+            f"({usual_extensions(tables())})."
+        )
+
+
+def _check_options(options: ColumnOptions) -> None:
     """Refuse what is asked of one column in two ways."""
-    asked = {**asked, "target": () if target is None else (target,)}
-    for one, other in combinations(asked, 2):
-        both = [name for name in asked["text"] if name in asked[one] and name in asked[other]]
+    target = () if options.target is None else (options.target,)
+    asked = {"drop": options.drop, "categorical": options.categorical, "text": options.text}
+    for one, other in combinations({**asked, "target": target}, 2):
+        first, second = ({**asked, "target": target}[name] for name in (one, other))
+        both = [name for name in options.text if name in first and name in second]
         if both:
             raise UserError(
                 f"{ref(one)} and {ref(other)} both name the column {listing(both)}; pass one of "
                 "them."
             )
-
-
-def _check_groups(groups: str, asked: Mapping[str, Sequence[str | None]]) -> None:
-    """Refuse a column of groups that is to be something else too."""
-    for name, columns in asked.items():
-        if groups in columns:
+    for name, columns in {
+        "target": target,
+        "keep": options.keep,
+        "dates": options.dates,
+        **asked,
+    }.items():
+        if options.groups is not None and options.groups in columns:
             raise UserError(
-                f"{ref('groups')} and {ref(name)} both name the column {quoted(groups)}; pass one "
-                "of them."
+                f"{ref('groups')} and {ref(name)} both name the column {quoted(options.groups)}; "
+                "pass one of them."
             )
 
 
 def _read_table(
-    path: DataSource,
-    target: str | None,
-    drop: Sequence[str],
-    others: Iterable[str],
-    aside: str | None = None,
+    path: DataSource, options: ColumnOptions
 ) -> tuple[pa.Table, ObjectArray | None, FloatArray | None]:
+    """Return the columns to learn from, the target as text, and the numbers set aside."""
     table = read_table(path)
-    asked = [*drop, *others, *(name for name in (target, aside) if name is not None)]
+    target, aside = options.target, options.aside
+    wanted = [*options.categorical, *options.keep, *options.text, *options.dates]
+    asked = [*options.drop, *wanted]
+    asked += [name for name in (options.groups, target, aside) if name is not None]
     known = set(table.column_names)
     unknown = [name for name in dict.fromkeys(asked) if name not in known]
     if unknown:
@@ -325,7 +302,7 @@ def _read_table(
             f"{path} has no column {listing(unknown)}{suggest(unknown[0], table.column_names)}; "
             f"it has {listing(table.column_names)}."
         )
-    left_out = {target, aside, *drop}
+    left_out = {target, aside, *options.drop}
     left = [name for name in table.column_names if name not in left_out]
     if not left:
         raise UserError(f"{path} has no columns left to learn from.")
@@ -363,6 +340,142 @@ def _read_arrays(path: DataSource, target: str | None) -> tuple[ArrayData, Objec
     return data, target_as_text(data.labels[target])
 
 
+# -- columns to learn from -----------------------------------------------------------------------
+
+
+def _describe_table(
+    file: TrainingFile, keep: BoolArray, known: IntArray | None
+) -> tuple[Schema, list[str], list[ColumnProfile]]:
+    """Return the columns to learn from, notes on them, and descriptions of all columns."""
+    _check_enough(file.path, int(keep.sum()), None, {})
+    columns, options, rows = file.columns, file.options, np.flatnonzero(keep)
+    if file.sample is not None:
+        sample = np.flatnonzero(file.sample)
+        columns = {name: column.take(sample) for name, column in columns.items()}
+        keep, known = keep[sample], None if known is None else known[sample]
+    decisions = _decide(file, columns, keep, known)
+    out = {name for name, decision in decisions.items() if decision.kind == "left out"}
+    if len(out) == len(columns):
+        words = [f"{quoted(name)} ({decisions[name].why})" for name in decisions][:8]
+        raise UserError(
+            f"{file.path} has no column to learn from: {', '.join(words)}; keep one with "
+            f"{ref('keep', some=['COLUMN'])}, or add columns of measurements."
+        )
+    used = {
+        name: column.take(np.flatnonzero(keep))
+        for name, column in columns.items()
+        if name not in out
+    }
+    kinds = dict.fromkeys(options.categorical, "category") | dict.fromkeys(options.text, "text")
+    kinds |= {name: decision.kind for name, decision in decisions.items()}
+    merge = options.merge_case is not False
+    schema = infer_schema(used, file.path, rows + 1, kinds, file.asked, merge)
+    schema = replace(schema, dates=tuple(options.dates), **_describe_source(file.path))
+    in_table = {name: column for name, column in columns.items() if not is_sidecar(name)}
+    profile = describe_columns(in_table, schema, decisions)
+    n_beside = len(columns) - len(in_table)
+    if n_beside:
+        shown, note = f"{n_beside} columns of numbers", "in addition to the table"
+        profile.append(ColumnProfile("features", "number", 0, n_beside, shown, note))
+    repeated = _find_repeated([name for name in used if name in in_table], file.columns, rows)
+    notes = describe_decisions(decisions) + describe_spellings(used, schema)
+    return schema, notes + _describe_repeated(repeated), profile
+
+
+def _decide(
+    file: TrainingFile,
+    columns: Mapping[str, ColumnValues],
+    training: BoolArray,
+    known: IntArray | None,
+) -> dict[str, ColumnDecision]:
+    """Decide which columns to leave out, and which are categories or texts."""
+    labelled = None if known is None else LabelledRows(known)
+    decisions = decide_columns(columns, training, file.asked, labelled, file.trusted_columns)
+    decisions |= dict.fromkeys(file.dropped_columns, DROPPED)
+    for name in (*file.options.categorical, *file.options.text):
+        if name in decisions and not decisions[name].leaks:
+            del decisions[name]
+    if file.groups is not None:
+        decisions[file.groups] = GROUP_COLUMN
+    return decisions
+
+
+def _describe_source(path: DataSource) -> dict[str, Any]:
+    """Return fields of a schema that say how a file was read."""
+    if not isinstance(path, Source):
+        return {}
+    reading = path.reading
+    facts: dict[str, Any] = {"header": reading.header is not False}
+    if isinstance(reading.features, str | PathLike):
+        facts["features"] = Path(reading.features).name
+    return facts
+
+
+def _find_repeated(
+    names: Iterable[str], columns: Mapping[str, ColumnValues], rows: IntArray
+) -> list[tuple[str, str]]:
+    """Return columns that equal an earlier one in some rows (positions from 0), with that one."""
+    all_rows, first = pa.array(rows), pa.array(rows[:_COMPARED])
+    alike: dict[tuple[str, ...], list[str]] = {}
+    found = []
+    for name in names:
+        cells = columns[name].cells
+        start = (str(cells.type), *map(str, cells.take(first).to_pylist()))
+        earlier = alike.setdefault(start, [])
+        taken = cells.take(all_rows) if earlier else cells
+        same = next((n for n in earlier if columns[n].cells.take(all_rows).equals(taken)), None)
+        if same is None:
+            earlier.append(name)
+        else:
+            found.append((name, same))
+    return found
+
+
+def _describe_repeated(repeated: list[tuple[str, str]]) -> list[str]:
+    """Return a note on pairs of equal columns, if there are any."""
+    if not repeated:
+        return []
+    pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
+    more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
+    return [f"duplicate columns: {pairs}{more}; {ref('drop', some=['COLUMN'])} drops one"]
+
+
+def _describe_matrix(
+    file: TrainingFile, keep: BoolArray, known: IntArray | None
+) -> tuple[Schema, list[str], list[ColumnProfile]]:
+    """Return the columns of a matrix, and notes on them."""
+    data = file.content
+    assert isinstance(data, ArrayData)
+    if not data.is_sparse:
+        check_memory(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
+    layout = "sparse" if data.is_sparse else "dense"
+    schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based)
+    notes = []
+    if file.target is None and data.labels:
+        notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
+    leaks = {} if known is None or data.is_sparse else find_matrix_leaks(data.X, known)
+    notes += [
+        f"column {k} of the matrix (from 0) is used, but {why}; pass the matrix without it"
+        for k, why in leaks.items()
+    ]
+    return schema, notes, []
+
+
+# -- rows to learn from --------------------------------------------------------------------------
+
+
+def _describe_header(file: TrainingFile) -> list[str]:
+    """Return a note on names of columns that look like data, if they do."""
+    headless = isinstance(file.path, Source) and file.path.reading.header is False
+    names = list(file.columns)
+    if isinstance(file.path, InMemory) or headless or not _are_data(names):
+        return []
+    return [
+        f"the first row ({listing(names, 3)}) is used as column names but looks like data; if it "
+        f"is data, pass {ref('header', False)}"
+    ]
+
+
 def _are_data(names: Sequence[str]) -> bool:
     """Return whether most names are numbers, and these are none that count or name years."""
     values = [key for name in names if isinstance(key := value_key(name), float)]
@@ -371,124 +484,17 @@ def _are_data(names: Sequence[str]) -> bool:
     return 2 * (len(values) + written) > len(names) and (written > 0 or not counting)
 
 
-def _choose_table(
-    file: TrainingFile,
-    keep: BoolArray,
-    known: IntArray | None,
-    row_numbers: IntArray,
-    tally: Tally,
-    missing: str,
-    empty_rows: str,
-) -> tuple[pd.DataFrame, BoolArray, Schema, list[str], list[ColumnProfile]]:
-    _check_enough(file.path, int(keep.sum()), None, {})
-    table = file.table
-    sidecars = [name for name in table.column_names if is_sidecar(name)]
-    requested = file.asked
-    seen = table if file.sample is None else table.filter(file.sample)
-    training = keep
-    if file.sample is not None:
-        training = keep[file.sample]
-        known = None if known is None else known[file.sample]
-    labelled = None if known is None else LabelledRows(known)
-    decisions, summaries = decide_columns(
-        seen, training, requested, labelled, file.trusted_columns
-    )
-    decisions |= dict.fromkeys(file.dropped_columns, DROPPED)
-    for name in (*file.categorical, *file.texts):
-        if name in decisions and not decisions[name].leaks:
-            del decisions[name]
-    if file.groups is not None:
-        decisions[file.groups] = GROUP_COLUMN
-    out, as_category, as_text = (
-        [name for name, decision in decisions.items() if decision.kind == kind]
-        for kind in ("left out", "category", "text")
-    )
-    if len(out) == table.num_columns:
-        words = ", ".join(f"{quoted(name)} ({decisions[name].why})" for name in out[:8])
-        raise UserError(
-            f"{file.path} has no column to learn from: {words}; keep one with "
-            f"{ref('keep', some=['COLUMN'])}, or add columns of measurements."
-        )
-    used = without(table, out)
-    if not keep.all():
-        used = used.filter(keep)
-    asked = dict.fromkeys([*file.categorical, *as_category], "category")
-    asked |= dict.fromkeys([*file.texts, *as_text], "text")
-    asked = {name: kind for name, kind in asked.items() if name not in out}
-    merge = file.merge_case is not False
-    schema = infer_schema(used, file.path, row_numbers, asked, requested, missing, merge)
-    schema = replace(schema, empty_rows=empty_rows)
-    rows, complete, _ = select_table_features(used, schema, tally=tally, row_numbers=row_numbers)
-    schema = replace(schema.written(file.notations), dates=file.dates)
-    if isinstance(file.path, Source):
-        reading = file.path.reading
-        schema = replace(schema, header=reading.header is not False)
-        if isinstance(reading.features, str | PathLike):
-            schema = replace(schema, features=Path(reading.features).name)
-    profile = describe_columns(
-        {name: summaries[name] for name in summaries if not is_sidecar(name)}, schema, decisions
-    )
-    if sidecars:
-        shown = f"{len(sidecars)} columns of numbers"
-        note = "in addition to the table"
-        profile.append(ColumnProfile("features", "number", 0, len(sidecars), shown, note))
-    values = {
-        c.name: collect_values(used.column(c.name)).values for c in schema.columns if c.spellings
-    }
-    notes = describe_decisions(decisions) + describe_spellings(values, schema)
-    repeated = _find_repeated(without(used, sidecars))
-    if repeated:
-        pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
-        more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
-        notes.append(f"duplicate columns: {pairs}{more}; {ref('drop', some=['COLUMN'])} drops one")
-    return rows, complete, schema, notes, profile
-
-
-def _find_repeated(table: pa.Table) -> list[tuple[str, str]]:
-    """Return columns that equal an earlier one in every row, with that one."""
-    alike: dict[tuple[str, ...], list[str]] = {}
-    found = []
-    for name, cells in zip(table.column_names, table.columns, strict=True):
-        start = (str(cells.type), *map(str, cells.slice(0, _COMPARED).to_pylist()))
-        earlier = alike.setdefault(start, [])
-        same = next((other for other in earlier if table.column(other).equals(cells)), None)
-        if same is None:
-            earlier.append(name)
-        else:
-            found.append((name, same))
-    return found
-
-
-def _choose_array(
-    file: TrainingFile,
-    keep: BoolArray,
-    known: IntArray | None,
-    row_numbers: IntArray,
-    tally: Tally,
-    missing: str,
-    empty_rows: str,
-) -> tuple[RowMatrix, BoolArray, Schema, list[str], list[ColumnProfile]]:
-    data = file.content
-    if not data.is_sparse:
-        check_memory(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
-    X = data.X if keep.all() else data.X[keep]
-    layout, missing = ("sparse", REFUSE) if data.is_sparse else ("dense", missing)
-    schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based, missing=missing)
-    schema = replace(schema, empty_rows=empty_rows)
-    rows, complete, _ = select_array_features(X, schema, tally=tally, row_numbers=row_numbers)
+def _describe_unused(tally: Tally, n_skipped: int) -> list[str]:
+    """Return notes on missing numbers that were filled in, and on rows that aren't used."""
     notes = []
-    if file.target is None and data.labels:
-        notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
-    notes += [
-        f"column {k} of the matrix (from 0) is used, but {why}; pass the matrix without it"
-        for k, why in _find_leaks(data, known).items()
-    ]
-    return rows, complete, schema, notes, []
-
-
-def _find_leaks(data: ArrayData, known: IntArray | None) -> dict[int, str]:
-    """Find columns of a dense matrix that came with the labels."""
-    return {} if known is None or data.is_sparse else find_matrix_leaks(data.X, known)
+    if tally.filled:
+        what = f"and marked with extra columns; {ref('missing', 'skip')} drops these rows"
+        notes.append(f"{describe_filled(tally.filled)}, {what}")
+    if n_skipped:
+        notes.append(f"{plural(n_skipped, 'row')} with missing numbers not used")
+    if tally.empty:
+        notes.append(f"{plural(tally.empty, 'row')} without any value not used")
+    return notes
 
 
 def _check_enough(
