@@ -70,7 +70,7 @@ ARITHMETIC = {
     "docs/guides/cluster.md": ["are 800 MB", "about 200 bytes"],
     "docs/learn/error-rates.md": ["between 3.3 % and 7.1 %", "For 5 % and 500 rows", "(0.1 * 50)"],
     "docs/guides/more-rows-than-memory.md": ["of 4 bytes", "about 25 bytes"],
-    "docs/internals/papers.md": ["50 to 100 times slower", "objective is -0.75 there"],
+    "docs/papers.md": ["50 to 100 times slower", "objective is -0.75 there"],
     "docs/path-following.md": ["about 250 bytes"],
     "docs/guides/portability.md": ["8 bytes per number", "about 2 kB per row"],
     "docs/guides/few-labels.md": ["about 250 bytes"],
@@ -139,7 +139,7 @@ def _share(phrase, rows, column):
     return phrase.format(f"{100 * entry('il-s3vm-events')[rows][column]:.0f}")
 
 
-PAPERS = "docs/internals/papers.md"
+PAPERS = "docs/papers.md"
 # Page, how its phrase follows from the results file.
 MEASURED = [
     ("README.md", _svc),
@@ -150,16 +150,16 @@ MEASURED = [
     ("docs/guides/monitoring.md", _dates),
     (PAPERS, _interior),
     (
-        "docs/internals/papers.md",
+        "docs/papers.md",
         lambda: _share("{} % of them with a linear", "linear, rounded", 1),
     ),
     (
-        "docs/internals/papers.md",
+        "docs/papers.md",
         lambda: _share("{} % with a Gaussian kernel on", "Gaussian, rounded", 1),
     ),
     (PAPERS, lambda: _share("{} % of steps with a", "linear, as drawn", 4)),
     (
-        "docs/internals/papers.md",
+        "docs/papers.md",
         lambda: _share("and {} % with a Gaussian k", "Gaussian, as drawn", 4),
     ),
 ]

@@ -25,7 +25,7 @@ PLURALS = {"Algorithms": "Algorithm", "Lemmas": "Lemma", "Theorems": "Theorem",
 
 @pytest.fixture(scope="module")
 def page(repository):
-    return (repository / "docs/internals/papers.md").read_text(encoding="utf-8")
+    return (repository / "docs/papers.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
