@@ -138,7 +138,7 @@ def test_ctrl_c_keeps_the_model_that_is_there(run, tmp_path, table, prepared, mo
     def interrupted(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(delivery, "fit_estimator", interrupted)
+    monkeypatch.setattr(delivery, "fit_model", interrupted)
     table.to_csv(tmp_path / "t.csv", index=False)
     done = run("fit", tmp_path / "t.csv", "--target", "kind", "-o", tmp_path / "m", "--no-report",
                "--time-budget", 4, "--baselines", "--json")  # fmt: skip

@@ -2,6 +2,7 @@
 
 import re
 import tempfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -265,9 +266,9 @@ def test_seconds_of_choosing_are_those_of_the_sample(rng, tmp_path, monkeypatch)
     np.save(tmp_path / "rows.npy", rng.normal(size=(900, 4)))
     with monkeypatch.context() as patched:
         # A fit of all rows, on disk, takes far longer than the search on a sample.
-        fit = large.fit_estimator
-        slow = lambda *a, **k: fit(*a, **k)._replace(seconds=50.0)  # noqa: E731
-        patched.setattr(large, "fit_estimator", slow)
+        fit = large.fit_model
+        slow = lambda *a, **k: replace(fit(*a, **k), seconds=50.0)  # noqa: E731
+        patched.setattr(large, "fit_model", slow)
         metadata = fit_file(
             tmp_path / "rows.npy", tmp_path / "model", memory="10K", method="svdd",
             time_budget=3, baselines=False,
