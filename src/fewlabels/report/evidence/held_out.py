@@ -187,6 +187,13 @@ def make_score_group(fit: Fit, held: HeldOutScores, value: int, title: str) -> G
     return Group(title, fit.decisions[trained], "Scored by the model that was trained on them.")
 
 
+def group_unlabelled(fit: Fit, scores: FloatArray) -> Group:
+    """Return the scores of the unlabelled rows, which ``predict`` writes too."""
+    name = "unlabelled, a random sample" if fit.is_sampled else "unlabelled"
+    about = "Scored by the model, which was trained on these rows without labels."
+    return Group(name, scores, about)
+
+
 def make_counted_rate(
     name: str,
     hits: int,

@@ -1,0 +1,152 @@
+"""Curves: rounds of a solver, candidates of a search, evidence over the rows of a watch."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...._typing import FloatArray
+from ....model_selection.tuning.result import TuningResult
+from .. import words
+from ..elements import Html
+from .drawing import (
+    TICK_HEIGHT,
+    Scale,
+    draw_axis_below,
+    draw_curve,
+    draw_dot,
+    draw_figure,
+    draw_label,
+    draw_legend,
+    draw_levels,
+    draw_line,
+    draw_svg,
+)
+
+_HEIGHT = 180
+# Curves of one picture, each in a colour of its own.
+_MAX_CURVES = 6
+# Share of the width that is left to the numbers of the scale up.
+_LEFT_SHARE = 0.1
+
+
+class _Curve(NamedTuple):
+    """Points of a curve, and its name in the legend."""
+
+    name: str
+    x: FloatArray
+    y: FloatArray
+
+
+def draw_convergence(history: Iterable[dict[str, Any]], several: bool) -> Html | None:
+    """Draw the violation of the optimality conditions against seconds, on a logarithmic scale.
+
+    None with fewer than three rounds, or if the bags of an ensemble each count their own seconds;
+    ``several`` problems may have been solved one after the other.
+    """
+    rounds = [entry for entry in history if entry.get("violation", 0.0) > 0 and "seconds" in entry]
+    if len(rounds) < 3:
+        return None
+    x = np.array([entry["seconds"] for entry in rounds])
+    if np.any(np.diff(x) < 0.0):
+        return None
+    y = np.array([entry["violation"] for entry in rounds])
+    name = (
+        f"Violation of the optimality conditions before each of {len(rounds)} rounds, "
+        f"{words.seconds(x[-1])} in total."
+    )
+    if several:
+        name += " Each of several problems starts with a large violation."
+    across = Scale.of(x, before=_LEFT_SHARE, after=0.02)
+    up = Scale.of(y, is_log=True, before=0.06, after=0.06)
+    picture = _draw_points([_Curve("", x, y)], across, up, name)
+    return draw_figure(picture, f"{name} Across: seconds.")
+
+
+def draw_search(tuning: TuningResult) -> Html | None:
+    """Draw scores of the candidates of a search; None where fewer than two have one."""
+    x, y, by, title = tuning.curve
+    table = tuning.candidates.dropna(subset=[x, y])
+    if len(table) < 2:
+        return None
+    groups = table.groupby(by, sort=False, dropna=False) if by else [((), table)]
+    curves = []
+    for key, group in groups:
+        group = group.sort_values(x)
+        label = ", ".join(
+            _write_setting(name, value)
+            for name, value in zip(by, key, strict=True)
+            if value == value
+        )
+        curves.append(_Curve(label, group[x].to_numpy(float), group[y].to_numpy(float)))
+    curves = curves[:_MAX_CURVES]
+    name = f"{title}: {y.replace('_', ' ')} against {x}, {len(table)} settings."
+    is_log = bool((table[x] > 0).all())
+    across = Scale.of(np.concatenate([c.x for c in curves]), is_log, _LEFT_SHARE, 0.02)
+    up = Scale.of(np.concatenate([c.y for c in curves]), before=0.06, after=0.06)
+    parts, keys = [], [(f"series-{k}", c.name) for k, c in enumerate(curves, 1) if c.name]
+    for _, row in table[table["chosen"].astype(bool)].head(1).iterrows():
+        level = _HEIGHT * (1.0 - up.at(row[y]) / 100.0)
+        parts.append(draw_dot(across.at(row[x]), level, 8, "chosen"))
+        keys.append(("", "circle: the chosen settings"))
+    return draw_figure(
+        _draw_points(curves, across, up, name, *parts),
+        f"{name} Across: {x.replace('_', ' ')}{', logarithmic' if is_log else ''}.",
+        draw_legend(*keys) if keys else None,
+    )
+
+
+def draw_evidence(
+    x: FloatArray, y: FloatArray, threshold: float, marks: Iterable[tuple[float, str]], name: str
+) -> Html:
+    """Draw values over rows with a dashed threshold; ``marks`` are rows with a word."""
+    across = Scale(0.0, float(np.max(x)), before=_LEFT_SHARE, after=0.02)
+    up = Scale(min(0.0, float(np.min(y))), max(threshold, float(np.max(y))), False, 0.06, 0.06)
+    level = _HEIGHT * (1.0 - up.at(threshold) / 100.0)
+    parts = [draw_line(0.0, level, 100.0, level, "threshold")]
+    for k, (row, word) in enumerate(marks):
+        at = across.at(row)
+        parts.append(draw_line(at, 0.0, at, _HEIGHT, "threshold"))
+        parts.append(draw_label(word, at - 1.0, 12.0 + 14 * k, "end"))
+    return draw_figure(_draw(x, y, across, up, name, *parts), name)
+
+
+def draw_progress(x: FloatArray, y: FloatArray, name: str) -> Html:
+    """Draw shares by number of answers, up from 0."""
+    across = Scale.of(x, before=_LEFT_SHARE, after=0.02)
+    return _draw(x, y, across, Scale(0.0, max(0.01, float(y.max())), after=0.1), name)
+
+
+def _draw_points(
+    curves: Sequence[_Curve], across: Scale, up: Scale, name: str, *parts: Html
+) -> Html:
+    """Draw curves with a dot at each point."""
+    drawn = []
+    for k, curve in enumerate(curves, 1):
+        points = [(across.at(a), up.at(b)) for a, b in zip(curve.x, curve.y, strict=True)]
+        drawn.append(draw_curve(points, _HEIGHT, k))
+        drawn += [
+            draw_dot(a, _HEIGHT * (1.0 - b / 100.0), 3, f"point series-{k}") for a, b in points
+        ]
+    return _draw_axes(across, up, name, *drawn, *parts)
+
+
+def _draw(x: FloatArray, y: FloatArray, across: Scale, up: Scale, name: str, *parts: Html) -> Html:
+    """Draw one curve of many points."""
+    points = [(across.at(a), up.at(b)) for a, b in zip(x, y, strict=True)]
+    return _draw_axes(across, up, name, draw_curve(points, _HEIGHT, 1), *parts)
+
+
+def _draw_axes(across: Scale, up: Scale, name: str, *parts: Html) -> Html:
+    return draw_svg(
+        _HEIGHT + TICK_HEIGHT,
+        name,
+        *parts,
+        *draw_axis_below(across, _HEIGHT),
+        *draw_levels(up.ticks(), up, _HEIGHT),
+    )
+
+
+def _write_setting(name: str, value: str | float) -> str:
+    value = value if isinstance(value, str) else words.number(value)
+    return value if name in ("model", "kernel") else f"{name.replace('_', ' ')} {value}"
