@@ -3,6 +3,7 @@
 Lengths across are in percent and lengths down in pixels, so that letters keep their size.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,10 @@ from ..elements import Html, join, tag
 TICK_HEIGHT = 20
 # A label nearer to an end, in percent, is aligned with this end.
 _MAX_FROM_END = 4.0
+# Width in pixels of the narrowest picture, of a letter at most, and of the gap between labels.
+_NARROWEST = 320.0
+_LETTER_WIDTH = 7.5
+_MIN_GAP = 5.0
 
 
 @dataclass(frozen=True)
@@ -47,15 +52,16 @@ class Scale:
 
     def ticks(self, most: int = 5) -> list[float]:
         """Return round values on the scale."""
-        return _powers(self.low, self.high) if self.is_log else _steps(self.low, self.high, most)
+        steps = _powers if self.is_log else _steps
+        return steps(self.low, self.high, most)
 
 
-def _powers(low: float, high: float) -> list[float]:
+def _powers(low: float, high: float, most: int) -> list[float]:
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1,), (1, 2, 5)):
         ticks = [f * 10.0**k for k in exponents for f in factors if low <= f * 10.0**k <= high]
         if len(ticks) >= 3:
-            return ticks[:: -(-len(ticks) // 5)]
+            return ticks[:: -(-len(ticks) // most)]
     return ticks or [low]
 
 
@@ -94,10 +100,12 @@ def draw_dot(x: float, y: float, radius: int, class_: str) -> Html:
 
 def draw_label(text: str, x: float, y: float, anchor: str | None = None) -> Html:
     """Draw words at a point; without an ``anchor`` they stay inside the picture."""
-    if anchor is None:
-        near_end = "end" if x > 100.0 - _MAX_FROM_END else "middle"
-        anchor = "start" if x < _MAX_FROM_END else near_end
-    return tag("text", text, x=_percent(x), y=f"{y:.1f}", text_anchor=anchor)
+    return tag("text", text, x=_percent(x), y=f"{y:.1f}", text_anchor=anchor or _anchor(x))
+
+
+def _anchor(x: float) -> str:
+    near_end = "end" if x > 100.0 - _MAX_FROM_END else "middle"
+    return "start" if x < _MAX_FROM_END else near_end
 
 
 def draw_curve(points: Iterable[tuple[float, float]], height: int, series: int) -> Html:
@@ -135,10 +143,27 @@ def draw_histogram(
 def draw_axis_below(scale: Scale, height: float) -> Iterator[Html]:
     """Draw an axis below a picture of this height, with ticks and their numbers."""
     yield draw_line(0.0, height, 100.0, height, "axis")
-    for value in scale.ticks():
+    for value in _ticks_with_room(scale):
         x = scale.at(value)
         yield draw_line(x, height, x, height + 4, "axis")
         yield draw_label(words.number(value), x, height + 17)
+
+
+def _ticks_with_room(scale: Scale) -> list[float]:
+    """Return as many ticks as have room for their numbers on a phone."""
+    for most in (5, 4, 3, 2):
+        ticks = scale.ticks(most)
+        ends = [_label_ends(words.number(value), scale.at(value)) for value in ticks]
+        if all(a[1] + _MIN_GAP <= b[0] for a, b in itertools.pairwise(ends)):
+            return ticks
+    return ticks[:1]
+
+
+def _label_ends(text: str, x: float) -> tuple[float, float]:
+    """Return where a label begins and ends in the narrowest picture, in pixels."""
+    width = _LETTER_WIDTH * len(text)
+    start = _NARROWEST * x / 100.0 - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[_anchor(x)]
+    return start, start + width
 
 
 def draw_levels(values: Iterable[float], scale: Scale, height: float) -> Iterator[Html]:

@@ -54,7 +54,7 @@ def draw_score_overview(groups: Sequence[Group], sides: tuple[str, str]) -> Html
         picture = draw_svg(
             _LANE_HEIGHT, sentences[-1], *_draw_scores(group, edges, across, _LANE_HEIGHT)
         )
-        name = tag("b", words.capital(group.name))
+        name = tag("strong", words.capital(group.name))
         sizes = draw_legend(("below", words.count(below)), ("above", words.count(above)))
         lanes.append(tag("div", tag("div", name, sizes), picture, class_="lane"))
     axis = draw_svg(TICK_HEIGHT, "Scale of the scores", *draw_axis_below(across, 0.0))

@@ -72,7 +72,7 @@ def draw_class_overview(classes: Sequence[ClassFindings]) -> Html:
             text = "unknown" if rate is None else words.rate(rate)
             figures.append(f"{term} {text}")
             cells.append(_draw_class_rate(rate, f"{c.name}: {term} {text}"))
-        lines.append(tag("div", tag("p", tag("b", c.name)), *cells, class_="bars"))
+        lines.append(tag("div", tag("p", tag("strong", c.name)), *cells, class_="bars"))
         sentences.append(f"{c.name}: {', '.join(figures)}.")
     about = "With 90 % confidence intervals. An interval alone: the data don't determine the rate."
     if len(shown) < len(classes):
