@@ -1,6 +1,6 @@
 """Curves: rounds of a solver, candidates of a search, evidence over the rows of a watch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +59,8 @@ def draw_convergence(history: Iterable[dict[str, Any]], several: bool) -> Html |
         name += " Each of several problems starts with a large violation."
     across = Scale.of(x, before=_LEFT_SHARE, after=0.02)
     up = Scale.of(y, is_log=True, before=0.06, after=0.06)
-    picture = _draw_points([_Curve("", x, y)], across, up, name)
+    curves = [_Curve("", x, y)]
+    picture = _draw(curves, across, up, name, *_draw_points(curves, across, up))
     return draw_figure(picture, f"{name} Across: seconds.")
 
 
@@ -84,13 +85,14 @@ def draw_search(tuning: TuningResult) -> Html | None:
     is_log = bool((table[x] > 0).all())
     across = Scale.of(np.concatenate([c.x for c in curves]), is_log, _LEFT_SHARE, 0.02)
     up = Scale.of(np.concatenate([c.y for c in curves]), before=0.06, after=0.06)
-    parts, keys = [], [(f"series-{k}", c.name) for k, c in enumerate(curves, 1) if c.name]
+    parts = list(_draw_points(curves, across, up))
+    keys = [(f"series-{k}", c.name) for k, c in enumerate(curves, 1) if c.name]
     for _, row in table[table["chosen"].astype(bool)].head(1).iterrows():
         level = _HEIGHT * (1.0 - up.at(row[y]) / 100.0)
         parts.append(draw_dot(across.at(row[x]), level, 8, "chosen"))
         keys.append(("", "circle: the chosen settings"))
     return draw_figure(
-        _draw_points(curves, across, up, name, *parts),
+        _draw(curves, across, up, name, *parts),
         f"{name} Across: {x.replace('_', ' ')}{', logarithmic' if is_log else ''}.",
         draw_legend(*keys) if keys else None,
     )
@@ -108,43 +110,45 @@ def draw_evidence(
         at = across.at(row)
         parts.append(draw_line(at, 0.0, at, _HEIGHT, "threshold"))
         parts.append(draw_label(word, at - 1.0, 12.0 + 14 * k, "end"))
-    return draw_figure(_draw(x, y, across, up, name, *parts), name)
+    return draw_figure(_draw([_Curve("", x, y)], across, up, name, *parts), name)
 
 
 def draw_progress(x: FloatArray, y: FloatArray, name: str) -> Html:
     """Draw shares by number of answers, up from 0."""
     across = Scale.of(x, before=_LEFT_SHARE, after=0.02)
-    return _draw(x, y, across, Scale(0.0, max(0.01, float(y.max())), after=0.1), name)
+    up = Scale(0.0, max(0.01, float(y.max())), after=0.1)
+    return _draw([_Curve("", x, y)], across, up, name, write=words.percent)
 
 
-def _draw_points(
-    curves: Sequence[_Curve], across: Scale, up: Scale, name: str, *parts: Html
+def _draw(
+    curves: Sequence[_Curve],
+    across: Scale,
+    up: Scale,
+    name: str,
+    *parts: Html,
+    write: Callable[[float], str] = words.number,
 ) -> Html:
-    """Draw curves with a dot at each point."""
-    drawn = []
-    for k, curve in enumerate(curves, 1):
-        points = [(across.at(a), up.at(b)) for a, b in zip(curve.x, curve.y, strict=True)]
-        drawn.append(draw_curve(points, _HEIGHT, k))
-        drawn += [
-            draw_dot(a, _HEIGHT * (1.0 - b / 100.0), 3, f"point series-{k}") for a, b in points
-        ]
-    return _draw_axes(across, up, name, *drawn, *parts)
-
-
-def _draw(x: FloatArray, y: FloatArray, across: Scale, up: Scale, name: str, *parts: Html) -> Html:
-    """Draw one curve of many points."""
-    points = [(across.at(a), up.at(b)) for a, b in zip(x, y, strict=True)]
-    return _draw_axes(across, up, name, draw_curve(points, _HEIGHT, 1), *parts)
-
-
-def _draw_axes(across: Scale, up: Scale, name: str, *parts: Html) -> Html:
+    """Draw curves and other ``parts`` on two scales; ``write`` renders numbers of the one up."""
     return draw_svg(
         _HEIGHT + TICK_HEIGHT,
         name,
-        *parts,
         *draw_axis_below(across, _HEIGHT),
-        *draw_levels(up.ticks(), up, _HEIGHT),
+        *draw_levels(up.ticks(), up, _HEIGHT, write),
+        *(draw_curve(_place(c, across, up), _HEIGHT, k) for k, c in enumerate(curves, 1)),
+        *parts,
     )
+
+
+def _draw_points(curves: Sequence[_Curve], across: Scale, up: Scale) -> Iterator[Html]:
+    """Draw a dot at each point of some curves."""
+    for k, curve in enumerate(curves, 1):
+        for x, y in _place(curve, across, up):
+            yield draw_dot(x, _HEIGHT * (1.0 - y / 100.0), 3, f"point series-{k}")
+
+
+def _place(curve: _Curve, across: Scale, up: Scale) -> list[tuple[float, float]]:
+    """Return where the points of a curve lie, in percent across and up."""
+    return [(across.at(x), up.at(y)) for x, y in zip(curve.x, curve.y, strict=True)]
 
 
 def _write_setting(name: str, value: str | float) -> str:

@@ -5,7 +5,7 @@ Lengths across are in percent and lengths down in pixels, so that letters keep t
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...._typing import FloatArray
@@ -166,12 +166,17 @@ def _label_ends(text: str, x: float) -> tuple[float, float]:
     return start, start + width
 
 
-def draw_levels(values: Iterable[float], scale: Scale, height: float) -> Iterator[Html]:
+def draw_levels(
+    values: Iterable[float],
+    scale: Scale,
+    height: float,
+    write: Callable[[float], str] = words.number,
+) -> Iterator[Html]:
     """Draw a line across the picture at each value of the scale up, with its number above."""
     for value in values:
         y = height * (1.0 - scale.at(value) / 100.0)
         yield draw_line(0.0, y, 100.0, y, "axis")
-        yield draw_label(words.number(value), 0.0, max(y - 3, 9))
+        yield draw_label(write(value), 0.0, max(y - 3, 9))
 
 
 # -- around a picture ----------------------------------------------------------------------------
