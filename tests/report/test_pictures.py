@@ -10,6 +10,8 @@ import pytest
 
 from fewlabels.report import collect
 from fewlabels.report.contents import ClassFindings, Group, Rate
+from fewlabels.report.evidence.held_out import group_unlabelled
+from fewlabels.report.fit import Fit
 from fewlabels.report.page import words
 from fewlabels.report.page.html import page
 from fewlabels.report.page.pictures.drawing import Scale
@@ -79,6 +81,26 @@ def test_scores_of_positive_and_unlabelled_rows(contents):
     assert f"Unlabelled: {negative} predicted negative, {marked} predicted 'ill'." in description
     assert f"Labelled 'ill': {np.sum(labelled.scores < 0)} predicted negative" in description
     assert len(re.findall("<svg [^>]*aria-label=", picture)) == 3
+
+
+def test_predictions_are_counted_as_in_the_answer(contents):
+    """Some models predict the rows of a fit by held-out scores."""
+    labelled, unlabelled = contents.findings.groups
+    groups = [labelled, replace(unlabelled, counts=(3, 4))]
+    text = page(replace(contents, findings=contents.findings._replace(groups=groups)))
+    assert "Unlabelled: 3 predicted negative, 4 predicted 'ill'." in overview(text)[1]
+    assert "4 of 7 (57\N{NO-BREAK SPACE}%) predicted &#x27;ill&#x27;." in text
+
+
+def test_a_difference_between_scores_and_predictions_is_mentioned(positive_parts):
+    fit = Fit(**{name: part for name, part in positive_parts.items() if name != "model_path"})
+    scores = fit.decisions[fit.labels != 1]
+    below = int(np.sum(scores < 0))
+    equal, other = (
+        group_unlabelled(fit, scores, (n, len(scores) - n)) for n in (below, below - 2)
+    )
+    assert "held-out predictions" not in equal.about and "held-out predictions" in other.about
+    assert other.sides == (below - 2, len(scores) - below + 2)
 
 
 def test_without_scores_there_is_no_picture(contents):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray
@@ -17,13 +18,23 @@ class Group:
     """Scores of rows of one kind, and in one sentence by which model they were scored.
 
     As ``predict`` writes them; of labelled rows held-out ones where there are any. The first
-    picture of a report leaves out groups that are not ``in_overview``.
+    picture of a report leaves out groups that are not ``in_overview``. ``counts`` are the rows
+    on either side of the threshold, by the scores unless they are given.
     """
 
     name: str
     scores: FloatArray
     about: str = ""
     in_overview: bool = True
+    counts: tuple[int, int] | None = None
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Return the numbers of rows below the threshold and of all others."""
+        if self.counts is not None:
+            return self.counts
+        below = int(np.count_nonzero(self.scores < 0))
+        return below, len(self.scores) - below
 
 
 @dataclass(frozen=True)

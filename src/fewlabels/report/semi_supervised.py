@@ -290,7 +290,9 @@ def _group_scores(fit: Fit, held: HeldOutScores, names: Sequence[str]) -> list[G
     groups = [make_score_group(fit, held, k, f"labelled '{name}'") for k, name in enumerate(names)]
     unlabelled = fit.labels[fit.scored_rows] < 0
     if unlabelled.any():
-        groups.append(group_unlabelled(fit, fit.decisions[unlabelled]))
+        called = fit.training["unlabeled_predicted"]
+        counts = called[names[0]], called[names[1]]
+        groups.append(group_unlabelled(fit, fit.decisions[unlabelled], counts))
     return groups
 
 

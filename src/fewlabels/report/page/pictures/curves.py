@@ -28,6 +28,8 @@ _HEIGHT = 180
 _MAX_CURVES = 6
 # Share of the width that is left to the numbers of the scale up.
 _LEFT_SHARE = 0.1
+# Percent of the width up to which there is room for a word behind a mark.
+_MAX_MARK = 85.0
 
 
 class _Curve(NamedTuple):
@@ -105,11 +107,13 @@ def draw_evidence(
     across = Scale(0.0, float(np.max(x)), before=_LEFT_SHARE, after=0.02)
     up = Scale(min(0.0, float(np.min(y))), max(threshold, float(np.max(y))), False, 0.06, 0.06)
     level = _HEIGHT * (1.0 - up.at(threshold) / 100.0)
-    parts = [draw_line(0.0, level, 100.0, level, "threshold")]
+    parts = [draw_line(across.at(0.0), level, 100.0, level, "threshold")]
     for k, (row, word) in enumerate(marks):
         at = across.at(row)
         parts.append(draw_line(at, 0.0, at, _HEIGHT, "threshold"))
-        parts.append(draw_label(word, at - 1.0, 12.0 + 14 * k, "end"))
+        # The first word is before its line, the next behind it where there is room.
+        side, anchor = (1.0, "start") if k and at < _MAX_MARK else (-1.0, "end")
+        parts.append(draw_label(word, at + side, 12.0 + 14 * k, anchor))
     return draw_figure(_draw([_Curve("", x, y)], across, up, name, *parts), name)
 
 

@@ -48,7 +48,7 @@ def draw_score_overview(groups: Sequence[Group], sides: tuple[str, str]) -> Html
     across = Scale(edges[0], edges[-1])
     lanes, sentences = [], []
     for group in groups:
-        below, above = _count_sides(group)
+        below, above = group.sides
         sentence = f"{words.count(below)} {sides[0]}, {words.count(above)} {sides[1]}"
         sentences.append(f"{words.capital(group.name)}: {sentence}.")
         picture = draw_svg(
@@ -80,8 +80,8 @@ def draw_histograms(groups: Sequence[Group], sides: tuple[str, str]) -> Html:
     across = Scale(edges[0], edges[-1], before=_MARGIN_SHARE)
     histograms = []
     for group in groups:
-        below, above = _count_sides(group)
-        n = len(group.scores)
+        below, above = group.sides
+        n = below + above
         sentence = f"{words.of_all(below, n)} {sides[0]}, {words.of_all(above, n)} {sides[1]}."
         rows = Scale(0.0, _tallest(group, edges))
         picture = draw_svg(
@@ -151,12 +151,6 @@ def _choose_edges(groups: Sequence[Group]) -> tuple[FloatArray, bool]:
     edges = bin_edges(kept, _N_BINS, cut=_CUT_QUANTILE)
     scores = np.concatenate([group.scores for group in groups])
     return edges, not np.any((scores < edges[0]) | (scores > edges[-1]))
-
-
-def _count_sides(group: Group) -> tuple[int, int]:
-    """Count the rows below the threshold, and all others."""
-    below = int(np.count_nonzero(group.scores < 0))
-    return below, len(group.scores) - below
 
 
 def _tallest(group: Group, edges: FloatArray) -> int:
