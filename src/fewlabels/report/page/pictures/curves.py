@@ -59,8 +59,8 @@ def draw_convergence(history: Iterable[dict[str, Any]], several: bool) -> Html |
     )
     if several:
         name += " Each of several problems starts with a large violation."
-    across = Scale.of(x, before=_LEFT_SHARE, after=0.02)
-    up = Scale.of(y, is_log=True, before=0.06, after=0.06)
+    across = Scale.from_values(x, before=_LEFT_SHARE, after=0.02)
+    up = Scale.from_values(y, is_log=True, before=0.06, after=0.06)
     curves = [_Curve("", x, y)]
     picture = _draw(curves, across, up, name, *_draw_points(curves, across, up))
     return draw_figure(picture, f"{name} Across: seconds.")
@@ -85,8 +85,8 @@ def draw_search(tuning: TuningResult) -> Html | None:
     curves = curves[:_MAX_CURVES]
     name = f"{title}: {y.replace('_', ' ')} against {x}, {len(table)} settings."
     is_log = bool((table[x] > 0).all())
-    across = Scale.of(np.concatenate([c.x for c in curves]), is_log, _LEFT_SHARE, 0.02)
-    up = Scale.of(np.concatenate([c.y for c in curves]), before=0.06, after=0.06)
+    across = Scale.from_values(np.concatenate([c.x for c in curves]), is_log, _LEFT_SHARE, 0.02)
+    up = Scale.from_values(np.concatenate([c.y for c in curves]), before=0.06, after=0.06)
     parts = list(_draw_points(curves, across, up))
     keys = [(f"series-{k}", c.name) for k, c in enumerate(curves, 1) if c.name]
     for _, row in table[table["chosen"].astype(bool)].head(1).iterrows():
@@ -119,7 +119,7 @@ def draw_evidence(
 
 def draw_progress(x: FloatArray, y: FloatArray, name: str) -> Html:
     """Draw shares by number of answers, up from 0."""
-    across = Scale.of(x, before=_LEFT_SHARE, after=0.02)
+    across = Scale.from_values(x, before=_LEFT_SHARE, after=0.02)
     up = Scale(0.0, max(0.01, float(y.max())), after=0.1)
     return _draw([_Curve("", x, y)], across, up, name, write=words.percent)
 

@@ -36,7 +36,7 @@ class Scale:
     after: float = 0.0
 
     @classmethod
-    def of(
+    def from_values(
         cls, values: FloatArray, is_log: bool = False, before: float = 0.0, after: float = 0.0
     ) -> "Scale":
         """Return the scale that holds all values."""
