@@ -18,9 +18,11 @@ from urllib.parse import urlsplit
 from .._util.extras import require
 from .._util.messages import UserError, as_arguments, ref
 from ..pipeline.options.flags import as_flags
+from ..report.page.style import PICTURE_STYLE
 from ..tables.answers.file import AnswerEntry
 from .model_fit import ModelFit
 from .overview import LabelledSession, overview
+from .progress import add_pictures
 from .requests import (
     AnswerRequest,
     ClassRequest,
@@ -240,8 +242,8 @@ class _PageHandlers:
         def call() -> dict[str, Any]:
             rate = rate_of(request.query_params.get("rate", "0.1"))
             with self.session.lock:
-                curve = self.session.curve[-500:]
-                return {**overview(self.session, rate), "curve": curve}
+                figures, points = overview(self.session, rate), list(self.session.curve)
+            return add_pictures(figures, points)
 
         return await self._respond(call)
 
@@ -380,7 +382,8 @@ def build_page(nonce: str) -> str:
         for name in ("page.html", "page.css", "page.js")
     }
     page = text["page.html"].replace("{{nonce}}", nonce)
-    return page.replace("{{style}}", text["page.css"]).replace("{{script}}", text["page.js"])
+    style = PICTURE_STYLE + text["page.css"]
+    return page.replace("{{style}}", style).replace("{{script}}", text["page.js"])
 
 
 def make_token() -> str:

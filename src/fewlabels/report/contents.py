@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray
@@ -16,12 +17,24 @@ from ..tables.columns.profile import ColumnProfile
 class Group:
     """Scores of rows of one kind, and in one sentence by which model they were scored.
 
-    As ``predict`` writes them; of labelled rows held-out ones where there are any.
+    As ``predict`` writes them; of labelled rows held-out ones where there are any. The first
+    picture of a report leaves out groups that are not ``in_overview``. ``counts`` are the rows
+    on either side of the threshold, by the scores unless they are given.
     """
 
     name: str
     scores: FloatArray
     about: str = ""
+    in_overview: bool = True
+    counts: tuple[int, int] | None = None
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Return the numbers of rows below the threshold and of all others."""
+        if self.counts is not None:
+            return self.counts
+        below = int(np.count_nonzero(self.scores < 0))
+        return below, len(self.scores) - below
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,22 @@ class Rate:
     def is_determined(self) -> bool:
         """Return whether the interval is narrow enough for the value to mean anything."""
         return is_determined(self.interval)
+
+
+class ClassFindings(NamedTuple):
+    """Labels, predicted rows and rates of a class; None for a rate that is unknown."""
+
+    name: str
+    labelled: int
+    predicted: int
+    share: Rate | None
+    precision: Rate | None
+    recall: Rate | None
+
+    @property
+    def rates(self) -> tuple[Rate | None, Rate | None, Rate | None]:
+        """Return the rates in the order in which they are shown."""
+        return self.share, self.precision, self.recall
 
 
 class Excerpt(NamedTuple):
@@ -92,7 +121,7 @@ class Findings(NamedTuple):
     rates: list[Rate]
     prior: Rate | None = None  # share of positives among unlabelled rows
     notes: tuple[str, ...] = ()
-    classes: pd.DataFrame | None = None  # of several classes a line for each
+    classes: tuple[ClassFindings, ...] = ()  # of two classes or more
     bias: Sensitivity | None = None  # of positive and unlabelled rows
 
 

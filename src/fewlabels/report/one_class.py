@@ -1,6 +1,7 @@
 """What a report says of a model that knows one class."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -35,7 +36,7 @@ def find(fit: Fit) -> Findings:
     rankings: list[Ranking] = []
     answer: list[tuple[str, str]] = []
     unlabelled_outside = None
-    false_alarms = _estimate_false_alarms(fit, groups, notes)
+    false_alarms = _estimate_false_alarms(fit, name, groups, notes)
     if false_alarms is not None:
         rates.append(false_alarms)
     for title, rows in _read_untrained_rows(fit, notes):
@@ -110,8 +111,13 @@ def _describe_trimming(estimator: BaseEstimator) -> str:
 # -- the rate of false alarms --------------------------------------------------------------------
 
 
-def _estimate_false_alarms(fit: Fit, groups: list[Group], notes: list[str]) -> Rate | None:
-    """Estimate the false alarm rate from the calibration rows, and add their scores."""
+def _estimate_false_alarms(
+    fit: Fit, name: str, groups: list[Group], notes: list[str]
+) -> Rate | None:
+    """Estimate the false alarm rate from the calibration rows, and add their scores.
+
+    These stand for the rows with this ``name`` in the first picture.
+    """
     estimator = fit.estimator
     if estimator.target_fpr is None:
         notes.append(
@@ -128,7 +134,8 @@ def _estimate_false_alarms(fit: Fit, groups: list[Group], notes: list[str]) -> R
         how = f"all {words.rows(n)}, with leave-one-out scores"
     # What ``predict`` would have written for these rows.
     held = conformal.as_scored(conformal.scores) - float(np.ravel(estimator.offset_)[0])
-    groups.append(Group(f"The same, {title}", held, "New normal rows will score like this."))
+    groups[0] = replace(groups[0], in_overview=False)
+    groups.append(Group(f"{name}, {title}", held, "New normal rows will score like this."))
     if not rank:
         notes.append(
             f"{words.rows(n)} are too few for a false alarm rate of {words.percent(target)}, so "

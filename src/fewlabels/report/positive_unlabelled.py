@@ -10,6 +10,7 @@ from .contents import Findings, Ranking, Rate
 from .evidence.held_out import (
     HiddenLabelCounts,
     cross_fit_positive,
+    group_unlabelled,
     hide_labels,
     make_score_group,
 )
@@ -36,8 +37,10 @@ def find(fit: Fit) -> Findings:
     marked = training["unlabeled_predicted_positive"]
     cross_fit_arguments = estimator, fit.X, y, fit.deadline, training["seconds"], fit.groups
     held = fit.held or cross_fit_positive(*cross_fit_arguments)
-    titles = {1: f"labelled '{name}'", 0: "unlabelled"}
-    groups = [make_score_group(fit, held, value, title) for value, title in titles.items()]
+    groups = [
+        make_score_group(fit, held, 1, f"labelled '{name}'"),
+        group_unlabelled(fit, scores, (n_unlabelled - marked, marked)),
+    ]
     counts = hide_labels(*cross_fit_arguments)
     quantiles = getattr(estimator, "prior_quantiles_", None)
     rates, notes = _estimate_rates(counts, marked, n_unlabelled, name, prior, quantiles)

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from .._typing import FloatArray, IntArray
 from ..calibration.curve import class_of
 from ..metrics.intervals import effective_counts, weighted_accuracy
 from ..model_selection.comparison.result import BaselineComparison
 from ..tables.models.cautions import RANDOM_PER_CLASS, are_unlike
-from .contents import Findings, Group, Ranking, Rate
-from .evidence.held_out import cross_fit_classes, make_counted_rate, make_score_group
+from .contents import ClassFindings, Findings, Group, Ranking, Rate
+from .evidence.held_out import (
+    cross_fit_classes,
+    group_unlabelled,
+    make_counted_rate,
+    make_score_group,
+)
 from .evidence.intervals import counted_interval, cross_fitted_interval
 from .evidence.model_tests import MAX_QUERIED
 from .fit import Fit, HeldOutScores, RankingColumns, SharesOfClasses
@@ -90,9 +94,7 @@ def find(fit: Fit) -> Findings:
         ],
         rates=rates,
         notes=tuple(notes),
-        classes=None
-        if has_two_classes
-        else _tabulate_classes(fit, unlabelled, held, names, shares),
+        classes=_describe_classes(fit, unlabelled, held, names, shares),
     )
 
 
@@ -215,48 +217,60 @@ def _accuracy_of_comparison(comparison: BaselineComparison | None, n: int) -> Ra
     return Rate(_ACCURACY, float(own_row["score"]), ends, how, "accuracy")
 
 
-def _tabulate_classes(
+def _describe_classes(
     fit: Fit,
     unlabelled: IntArray,
     held: HeldOutScores,
     names: Sequence[str],
     shares: SharesOfClasses | None,
-) -> pd.DataFrame:
-    """Make a table with a line per class: labels, predictions, and the expected errors."""
+) -> tuple[ClassFindings, ...]:
+    """Return labels, predictions, and the expected share and errors of each class."""
     y, called = fit.labels, fit.training["unlabeled_predicted"]
-    chances = None
-    if hasattr(fit.estimator, "predict_proba") and len(unlabelled):
-        chances = fit.estimator.predict_proba(fit.X[fit.scored_rows[unlabelled]]).mean(axis=0)
+    estimates = _estimate_class_shares(fit, unlabelled, shares)
     truth, answers = y[held.rows], class_of(held.scores) if len(held.rows) else np.zeros(0, int)
-    n_labelled, lines = int(np.sum(y >= 0)), []
     confusion = np.zeros((len(names), len(names)))
     np.add.at(confusion, (truth, answers), 1.0)
+    found = []
     for k, name in enumerate(names):
-        line = {
-            "class": name,
-            "labelled": int(np.sum(y == k)),
-            "predicted rows": called[name],
-        }
+        right = int(confusion[k, k])
+        precision = _count_rate("precision", right, int(confusion[:, k].sum()))
         if shares is not None:
-            mean, *ends = shares.ends[k]
-            line["expected share"] = words.estimate(mean, ends)
-        elif chances is not None:
-            ends = counted_interval(chances[k] * n_labelled, n_labelled)
-            line["expected share"] = words.estimate(float(chances[k]), ends)
-        right = int(np.sum((truth == k) & (answers == k)))
-        line["precision"] = _write_rate(right, int(np.sum(answers == k)))
-        if shares is not None:
-            line["precision"] = _weight_precision(confusion, k, shares)
-        line["recognised"] = _write_rate(right, int(np.sum(truth == k)))
-        lines.append(line)
-    return pd.DataFrame(lines)
+            precision = _weight_precision(confusion, k, shares)
+        found.append(
+            ClassFindings(
+                name,
+                labelled=int(np.sum(y == k)),
+                predicted=called[name],
+                share=estimates[k] if estimates else None,
+                precision=precision,
+                recall=_count_rate("recall", right, int(confusion[k].sum())),
+            )
+        )
+    return tuple(found)
 
 
-def _weight_precision(confusion: FloatArray, k: int, shares: SharesOfClasses) -> str:
-    """Write the precision among rows with the ``ClassShares``; "" if no row has it."""
+def _estimate_class_shares(
+    fit: Fit, unlabelled: IntArray, shares: SharesOfClasses | None
+) -> list[Rate]:
+    """Return the share of each class among the unlabelled rows; none if nothing says it."""
+    name = "expected share"
+    if shares is not None:
+        return [
+            Rate(name, float(mean), (float(low), float(high)), "")
+            for mean, low, high in shares.ends
+        ]
+    if not hasattr(fit.estimator, "predict_proba") or not len(unlabelled):
+        return []
+    chances = fit.estimator.predict_proba(fit.X[fit.scored_rows[unlabelled]]).mean(axis=0)
+    n = int(np.sum(fit.labels >= 0))
+    return [Rate(name, float(share), counted_interval(share * n, n), "") for share in chances]
+
+
+def _weight_precision(confusion: FloatArray, k: int, shares: SharesOfClasses) -> Rate | None:
+    """Estimate the precision among rows with the ``ClassShares``; None if no row has it."""
     rng, n = np.random.default_rng(0), confusion.sum(axis=1)
     if not confusion[:, k].any() or not n.all():
-        return ""
+        return None
     hits, size = effective_counts(confusion[:, k], n)
     called = rng.beta(
         hits + _PSEUDO_COUNT, size - hits + _PSEUDO_COUNT, (len(shares.draws), len(n))
@@ -264,20 +278,21 @@ def _weight_precision(confusion: FloatArray, k: int, shares: SharesOfClasses) ->
     called *= shares.draws
     precision_draws = called[:, k] / called.sum(axis=1)
     low, median, high = np.quantile(precision_draws, [0.05, 0.5, 0.95])
-    return words.estimate(float(median), (float(low), float(high)))
+    return Rate("precision", float(median), (float(low), float(high)), "")
 
 
-def _write_rate(hits: int, n: int) -> str:
-    """Write a rate with its interval; "" without any rows."""
-    return words.estimate(hits / n, cross_fitted_interval(hits, n)) if n else ""
+def _count_rate(name: str, hits: int, n: int) -> Rate | None:
+    """Return a rate of held-out rows with its interval; None without any rows."""
+    return Rate(name, hits / n, cross_fitted_interval(hits, n), "") if n else None
 
 
 def _group_scores(fit: Fit, held: HeldOutScores, names: Sequence[str]) -> list[Group]:
     groups = [make_score_group(fit, held, k, f"labelled '{name}'") for k, name in enumerate(names)]
     unlabelled = fit.labels[fit.scored_rows] < 0
     if unlabelled.any():
-        about = "Scored by the model, which was trained on these rows without labels."
-        groups.append(Group("unlabelled", fit.decisions[unlabelled], about))
+        called = fit.training["unlabeled_predicted"]
+        counts = called[names[0]], called[names[1]]
+        groups.append(group_unlabelled(fit, fit.decisions[unlabelled], counts))
     return groups
 
 

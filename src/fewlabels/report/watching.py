@@ -14,7 +14,8 @@ from ..tables.atomic import replacing
 from .page import words
 from .page.elements import Html, facts, join, section, table, tag
 from .page.html import render_document
-from .page.series import draw_bars, draw_line, draw_pair
+from .page.pictures.curves import draw_evidence
+from .page.pictures.histograms import draw_p_values, draw_pair
 
 # Changed features that are listed, and those of them that have a picture.
 _MAX_FEATURES = 30
@@ -119,7 +120,7 @@ def _render_evidence(
         f"Evidence of a change over {words.rows(summary['rows'])}; the dashed line "
         f"at {10 ** min(summary['threshold'], 300):,.0f} raises an alarm."
     )
-    pictures = draw_line(
+    pictures = draw_evidence(
         points[:, 0], points[:, 1] / math.log(10.0), summary["threshold"], marks, name
     )
     about = "On unchanged data it rarely becomes large. Across: row. Up: power of ten."
@@ -133,7 +134,7 @@ def _render_p_values(monitor: Monitor, change: Change | None) -> Html | None:
         before = [row for row in recent if row.number is not None and row.number < change.began]
         groups = [("Before the change", before), ("Since the change", recent[len(before) :])]
     pictures = [
-        draw_bars(
+        draw_p_values(
             [row.p_value for row in rows if row.p_value is not None],
             _BINS,
             f"{name}: {words.rows(len(rows))}",

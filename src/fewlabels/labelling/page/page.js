@@ -6,11 +6,15 @@ let state = null, row = null, busy = false, pending = null;
 
 // Cells and names are text, always: nothing is ever parsed as HTML.
 function make(tag, text, attributes = {}) {
-  const node = tag === "svg" || tag === "rect" || tag === "path" || tag === "text" || tag === "line"
-    ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  const node = document.createElement(tag);
   if (text !== null && text !== undefined) node.textContent = text;
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   return node;
+}
+
+// A picture that the server drew.
+function picture(svg) {
+  return document.importNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement, true);
 }
 
 function stored(name, value) {
@@ -131,34 +135,15 @@ async function load() {
 const percent = (x) => x === null ? "–" : `${(100 * x).toFixed(x > 0 && x < 0.1 ? 1 : 0)} %`;
 const interval = (s) => s.n ? `${percent(s.value)} (${percent(s.low)} to ${percent(s.high)}; ${s.count} of ${s.n})` : "not known yet";
 
-function bar(share) {
-  const svg = make("svg", null, { viewBox: "0 0 200 12", role: "img", "aria-label": interval(share) });
-  svg.append(make("rect", null, { class: "track", x: 0, y: 4, width: 200, height: 4, rx: 2 }));
-  if (share.n) {
-    svg.append(make("rect", null, { class: "range", x: 200 * share.low, y: 1, width: Math.max(1, 200 * (share.high - share.low)), height: 10 }));
-    svg.append(make("rect", null, { class: "at", x: 200 * share.value - 1.5, y: 0, width: 3, height: 12 }));
-  }
-  return svg;
-}
-
-function curve(points, title) {
-  const known = points.filter((p) => p[1] !== null);
-  if (known.length < 2) return make("p", "Not enough labels for a curve yet.", { class: "note" });
-  const top = Math.max(...known.map((p) => p[1]), 0.01), last = known[known.length - 1][0], first = known[0][0];
-  const x = (v) => 40 + 550 * (v - first) / Math.max(1, last - first), y = (v) => 120 - 105 * v / top;
-  const svg = make("svg", null, { viewBox: "0 0 600 145", role: "img", "aria-label": title });
-  svg.append(make("line", null, { class: "axis", x1: 40, x2: 590, y1: 120, y2: 120 }));
-  svg.append(make("path", null, { class: "curve", d: known.map((p, k) => `${k ? "L" : "M"}${x(p[0]).toFixed(1)} ${y(p[1]).toFixed(1)}`).join("") }));
-  svg.append(make("text", percent(top), { x: 0, y: 20 }), make("text", "0 %", { x: 0, y: 124 }));
-  svg.append(make("text", `${first} answers`, { x: 40, y: 140 }), make("text", `${last}`, { x: 590, y: 140, "text-anchor": "end" }));
-  return svg;
+function curve(svg) {
+  return svg === null ? make("p", "Not enough labels for a curve yet.", { class: "note" }) : picture(svg);
 }
 
 function table(shares) {
   const found = make("table");
   for (const [name, share] of Object.entries(shares)) {
     const line = make("tr"), last = make("td", null, { class: "bar" });
-    last.append(bar(share));
+    last.append(picture(share.picture));
     line.append(make("th", name, { scope: "row" }), make("td", interval(share)), last);
     found.append(line);
   }
@@ -189,9 +174,9 @@ async function showProgress() {
     heading("Error rate of the model"),
     make("p", o.error === null ? "Available once random rows of two classes are labelled and cross-validation in the background has finished." : `Cross-validated on the random rows, with a 95 % confidence interval.${o.n_answers > o.error_at ? ` ${o.n_answers - o.error_at} labels were added since.` : ""}`, { class: "note" }),
     ...(o.error === null ? [] : [table({ "wrong": o.error })]),
-    curve(o.curve.map((p) => [p.answers, p.error ? p.error.value : null]), "Error rate by number of labels"),
+    curve(o.error_curve),
     heading("Predictions changed by each label"),
-    curve(o.curve.map((p) => [p.answers, p.changed]), "Share of predictions changed by each label"),
+    curve(o.changed_curve),
     ...state.notes.map((note) => make("p", note, { class: "note" })),
     heading("Finish"), make("div", null, { id: "finish" }),
   );

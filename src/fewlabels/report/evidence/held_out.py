@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -185,6 +186,17 @@ def make_score_group(fit: Fit, held: HeldOutScores, value: int, title: str) -> G
         return Group(title, held.scores[chosen], held.about)
     trained = fit.labels[fit.scored_rows] == value
     return Group(title, fit.decisions[trained], "Scored by the model that was trained on them.")
+
+
+def group_unlabelled(fit: Fit, scores: FloatArray, counts: tuple[int, int]) -> Group:
+    """Return the scores of the unlabelled rows, and how many are predicted on either side."""
+    about = "Scored by the model, which was trained on these rows without labels."
+    if fit.is_sampled:
+        return Group("unlabelled, a random sample", scores, about)
+    group = Group("unlabelled", scores, about)
+    if group.sides != counts:
+        about += " The numbers count held-out predictions, which differ for some rows."
+    return replace(group, about=about, counts=counts)
 
 
 def make_counted_rate(

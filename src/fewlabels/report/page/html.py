@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterable
+from importlib.resources import files
 from os import PathLike
+from string import Template
 
 from ...tables.atomic import replacing
 from ..contents import Contents
 from . import model, sections
-from .elements import Html, tag
+from .elements import Html, escape, join, tag
 from .style import STYLE
 
 # The first bytes of every report.
@@ -36,19 +38,17 @@ _SECTIONS = (
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def render_document(title: str, parts: Iterable[Html], *below: Html | None) -> str:
-    """Render a document of ``parts``, with elements ``below`` its title."""
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", title),
-        Html(f"<style>{STYLE}</style>"),
+def render_document(title: str, parts: Iterable[Html], about: str = "") -> str:
+    """Render a document of ``parts``, with a line ``about`` it below its title."""
+    template = Template(files(__package__).joinpath("document.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        start=REPORT_START,
+        title=escape(title),
+        policy=escape(POLICY),
+        style=STYLE,
+        about=tag("p", about, class_="muted") if about else "",
+        main=join(parts, "\n"),
     )
-    body = tag("body", tag("header", tag("h1", title), *below), tag("main", *parts))
-    return f'{REPORT_START}<html lang="en">\n{head}\n{body}\n</html>\n'
 
 
 def write_report(path: str | PathLike[str], contents: Contents) -> None:
@@ -58,12 +58,12 @@ def write_report(path: str | PathLike[str], contents: Contents) -> None:
 
 
 def page(contents: Contents, inline: bool = False) -> str:
-    parts = [part for part in (make(contents) for make in _SECTIONS) if part is not None]
-    title = f"fewlabels report: {contents.source}"
+    """Render a report; one ``inline`` in a notebook has no list of its sections."""
+    answer, *others = (part for make in _SECTIONS if (part := make(contents)) is not None)
+    # The answer with its picture comes first, so that a screen shows it.
+    parts = [answer, *others] if inline else [answer, _render_navigation(others), *others]
     made = ", model ".join(filter(None, (contents.created[:10], contents.model)))
-    return render_document(
-        title, parts, tag("p", made, class_="muted"), None if inline else _render_navigation(parts)
-    )
+    return render_document(f"fewlabels report: {contents.source}", parts, made)
 
 
 def is_report(path: str | PathLike[str]) -> bool:

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 
 from ..contents import Contents
-from . import pictures, words
+from . import words
 from .elements import Html, alignment, facts, prose, section, table, tag
+from .pictures.curves import draw_convergence, draw_search
 
 # Candidates shown before the rest is folded away.
 _MAX_CANDIDATES = 12
@@ -89,7 +90,7 @@ def render_search(contents: Contents) -> Html | None:
         "search",
         "How the settings were chosen",
         tag("p", prose(result.reason)),
-        pictures.draw_search(result),
+        draw_search(result),
         table(
             caption,
             [name.replace("_", " ") for name in heads],
@@ -126,6 +127,6 @@ def render_certificate(contents: Contents) -> Html:
         if contents.converged
         else "The fit stopped before it reached the tolerance. These figures show how far it got."
     )
-    drawn = pictures.draw_convergence(contents.history, contents.task.solves_several)
+    drawn = draw_convergence(contents.history, contents.task.solves_several)
     solved = facts(contents.certificate)
     return section("certificate", "How exact the solution is", tag("p", text), solved, drawn)

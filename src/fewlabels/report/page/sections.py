@@ -9,8 +9,12 @@ import pandas as pd
 from ..._util.messages import ref
 from ...tables.columns.profile import ColumnProfile
 from ..contents import Contents, Excerpt, Ranking
-from . import pictures, words
+from . import words
 from .elements import Html, alignment, facts, join, prose, section, table, tag
+from .pictures.drawing import draw_legend
+from .pictures.histograms import draw_histograms
+from .pictures.overview import draw_overview
+from .pictures.rates import draw_interval, draw_shares
 
 # Columns shown before the rest is folded away.
 _MAX_COLUMNS = 40
@@ -27,11 +31,12 @@ def render_answer(contents: Contents) -> Html:
     if contents.worse_than:
         clearly = "A simpler method is better on these data. "
         against.append((clearly if contents.outcome == "worse" else "") + contents.verdict)
-    parts = [tag("p", findings.headline, class_="lead")]
+    parts: list[Html | None] = [tag("p", findings.headline, class_="lead")]
     if against:
         parts.append(_make_callout(*against))
     if contents.replacement:
         parts.append(tag("p", prose(f"Delivered: {contents.replacement}.")))
+    parts.append(draw_overview(findings))
     parts.append(facts(findings.answer, class_="facts answer"))
     parts += [tag("p", prose(note)) for note in contents.notes if _is_about_columns(note)]
     return section("answer", "In short", *parts)
@@ -78,18 +83,19 @@ def render_rankings(contents: Contents) -> Html | None:
 
 
 def render_classes(contents: Contents) -> Html | None:
-    result = contents.findings.classes
-    if result is None:
+    classes = contents.findings.classes
+    if not classes:
         return None
-    heads = list(result.columns)
-    numbers = ("labelled", "predicted rows")
-    rows = zip(
-        *(
-            [words.count(v) for v in result[name]] if name in numbers else list(result[name])
-            for name in heads
-        ),
-        strict=True,
-    )
+    heads = ["class", "labelled", "predicted rows", "expected share", "precision", "recall"]
+    rows = [
+        (
+            c.name,
+            words.count(c.labelled),
+            words.count(c.predicted),
+            *("" if rate is None else words.rate(rate) for rate in c.rates),
+        )
+        for c in classes
+    ]
     return section(
         "classes",
         "The classes",
@@ -185,7 +191,7 @@ def render_scores(contents: Contents) -> Html | None:
             f"are {low}, rows above it {high}. Each picture has its own scale of row counts. "
             "Extreme scores are drawn at the edge.",
         ),
-        pictures.draw_histograms(findings.groups, findings.sides),
+        draw_histograms(findings.groups, findings.sides),
     )
 
 
@@ -202,7 +208,7 @@ def render_rates(contents: Contents) -> Html | None:
             ends = words.span(rate.interval)
             name += f", interval {ends}"
         point = rate.value if rate.is_determined else None
-        picture = pictures.draw_interval(point, rate.interval, name=name)
+        picture = draw_interval(point, rate.interval, name=name)
         rows.append((rate.name, value, ends, picture, prose(rate.source)))
     return section(
         "rates",
@@ -239,14 +245,14 @@ def render_bias(contents: Contents) -> Html | None:
                 words.count(marked) if marked == most else f"{words.count(marked)} to {most:,}",
                 words.count(marked),
                 words.count(int(line.undecided)),
-                pictures.draw_shares(marked / total, most / total, prior, f"B = {line.bias:g}"),
+                draw_shares(marked / total, most / total, prior, f"B = {line.bias:g}"),
             )
         )
     return section(
         "bias",
         _NOT_RANDOM,
         tag("p", result.text),
-        pictures.draw_legend(
+        draw_legend(
             ("above", "always positive"),
             ("open", "undecided"),
             ("below", "never positive"),
@@ -291,7 +297,7 @@ def _render_comparison(result: pd.DataFrame, measure: str) -> Html:
         picture = ""
         if known:
             name = f"{row.name}: {row.score:.3f}"
-            picture = pictures.draw_interval(row.score, interval, low, high, bool(row.ours), name)
+            picture = draw_interval(row.score, interval, low, high, bool(row.ours), name)
         rows.append(
             (
                 f"{row.name} (this model)" if row.ours else row.name,

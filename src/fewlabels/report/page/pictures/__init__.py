@@ -1,0 +1,1 @@
+"""Pictures as SVG inside a page: what a fit found, scores, rates and curves."""
