@@ -64,12 +64,12 @@ class LabelledRows(NamedTuple):
         return cls(X, weight, classes, place, counted, groups, sizes)
 
     @property
-    def known(self) -> IntArray:
+    def labelled(self) -> IntArray:
         """The labelled rows that count."""
         return np.flatnonzero(self.counted & (self.place >= 0))
 
     @property
-    def free(self) -> IntArray:
+    def unlabelled(self) -> IntArray:
         """The unlabelled rows that count."""
         return np.flatnonzero(self.counted & (self.place < 0))
 
@@ -81,11 +81,11 @@ class LabelledRows(NamedTuple):
     @property
     def n_labels(self) -> int:
         """Number of labelled rows, where a group counts once."""
-        return len(count_once(self.known, self.place < 0, self.groups))
+        return len(count_once(self.labelled, self.place < 0, self.groups))
 
     @property
     def can_compare(self) -> bool:
-        """Whether labels are enough to compare settings."""
+        """Return whether labels are enough to compare settings."""
         sizes, fewest = self.sizes, int(self.sizes.min())
         if len(sizes) > 2:  # each may have fewer, as together they are as many
             fewest = min(int(sizes.sum()) // 2, 4 * fewest)

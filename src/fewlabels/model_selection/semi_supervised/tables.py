@@ -70,11 +70,11 @@ def tune_table(
     ratio, about_ratio = _find_ratio(estimator, rows, y, search)
     candidates = _make_candidates(estimator, ratio is not None)
     first = candidates[0].parameters
-    if not (rows.can_compare and len(rows.free)):
+    if not (rows.can_compare and len(rows.unlabelled)):
         why = (
             f"a class has only {int(rows.sizes.min())} labelled rows, too few to compare settings"
         )
-        if not len(rows.free):
+        if not len(rows.unlabelled):
             why = "all rows are labelled"
         reason = (
             f"{explain_feature_table(X)}, and {why}, so the default for such tables is "
@@ -93,7 +93,7 @@ def _find_ratio(
     estimator: S3VM, rows: LabelledRows, y: VectorLike, search: Search
 ) -> tuple[ClassRatio | None, str]:
     """Return the ``ClassRatio`` of unlabelled rows if labels don't show it, and a message."""
-    if not len(rows.free):
+    if not len(rows.unlabelled):
         return None, ""
     given, sizes = estimator.class_ratio, rows.sizes
     is_given = given is not None
@@ -176,9 +176,9 @@ class _HeldOutDecisions:
         self.estimator, self.ratio, self.search = estimator, ratio, search
         self.X, self.place, self.weight, self.sizes = rows.X, rows.place, rows.weight, rows.sizes
         self.columns = explain_feature_table(rows.X)
-        self.known, self.n_labels = rows.known, rows.n_labels
+        self.known, self.n_labels = rows.labelled, rows.n_labels
         rng = np.random.default_rng(search.seed)
-        self.free = np.sort(rng.permutation(rows.free)[:_MAX_UNLABELLED_ROWS])
+        self.free = np.sort(rng.permutation(rows.unlabelled)[:_MAX_UNLABELLED_ROWS])
         taken = rows.X[np.concatenate([self.known, self.free])]
         self.gamma = resolve_gamma("distance", taken, None)
         self.splits = rows.split(self.known, search.seed)

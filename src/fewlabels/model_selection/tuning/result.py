@@ -75,7 +75,7 @@ class UnlabeledRows(NamedTuple):
 class Decision(NamedTuple):
     """Settings that a search chose, the reason, and the table of its candidates.
 
-    ``weight`` and ``fit`` are those of the model to deliver, if they aren't as given.
+    ``weight`` and ``fit``, if there are any, replace the weights and the fit of the model.
     """
 
     settings: dict[str, Any]
