@@ -19,6 +19,7 @@ import pyarrow.types as pt
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray
 from .column import (
     Cells,
+    ParsedTexts,
     are_codes,
     as_single_array,
     days_since_epoch,
@@ -27,8 +28,7 @@ from .column import (
     is_supported,
     is_text,
     numbers,
-    parse_each,
-    parse_plain,
+    parse_texts,
     text,
     trim_texts,
 )
@@ -48,27 +48,9 @@ class CellFacts:
         return trim_texts(self.cells)
 
     @cached_property
-    def _parsed(self) -> tuple[BoolArray, FloatArray | None]:
-        trimmed = self.trimmed
-        return trimmed.is_null().to_numpy(zero_copy_only=False), parse_plain(trimmed)
-
-    @property
-    def is_blank(self) -> BoolArray:
-        """Return which cells are blank."""
-        return self._parsed[0]
-
-    @property
-    def plain_numbers(self) -> FloatArray | None:
-        """Return texts as numbers, NaN if blank; None unless all are plain numbers or blank."""
-        return self._parsed[1]
-
-    @cached_property
-    def numbers(self) -> tuple[FloatArray, BoolArray]:
-        """Return texts as numbers, NaN for others, and which texts are no numbers."""
-        values = self.plain_numbers
-        if values is None:
-            return parse_each(self.trimmed)
-        return values, np.zeros(len(values), dtype=bool)
+    def parsed(self) -> ParsedTexts:
+        """Return texts as numbers."""
+        return parse_texts(self.cells)
 
     @cached_property
     def is_code(self) -> BoolArray:
@@ -171,11 +153,11 @@ class ColumnValues:
             n_filled = int(np.count_nonzero(self._of_rows(is_filled)))
             return _Distinct("other", np.arange(n_filled), np.ones(n_filled, dtype=int))
         places, counts = self.present
-        is_text = ~self.facts.is_blank[places]
+        is_text = ~self.facts.parsed.is_blank[places]
         places, counts = places[is_text], counts[is_text]
         kind = self._text_kind(places, counts)
         if kind == "number":
-            values = self.facts.numbers[0][places]
+            values = self.facts.parsed.numbers[places]
             order = np.argsort(values)
             return _Distinct(kind, values[order], counts[order], places[order])
         texts = self.facts.cells.take(pa.array(places)).cast(pa.large_string())
@@ -185,7 +167,7 @@ class ColumnValues:
         """Return the kind of cells at these places among the facts, which aren't blank."""
         if not self.is_text or not len(places):
             return "boolean"
-        is_wrong = self.facts.numbers[1][places]
+        is_wrong = self.facts.parsed.is_wrong[places]
         if not is_wrong.any() and not self.facts.is_code[places].any():
             return "number"
         if self.are_dates(mixed=True):
@@ -230,7 +212,7 @@ class ColumnValues:
         if not self.is_text:
             return _is_time(self.type)
         places = self.present[0]
-        places = places[~self.facts.is_blank[places]]
+        places = places[~self.facts.parsed.is_blank[places]]
         first, last = (is_date[places] for is_date in self.facts.dates)
         found = (first | last).all() if mixed else first.all() or last.all()
         return bool(len(places) and found)
@@ -251,7 +233,7 @@ class ColumnValues:
             values, wrong = numbers(self.facts.cells)
             return self._of_rows(values), wrong
         if notation is None:
-            values, is_wrong = self.facts.numbers
+            values, _, is_wrong, _ = self.facts.parsed
         else:
             values, is_wrong = read_numbers(self.facts.trimmed, notation)
         return self._of_rows(values), np.flatnonzero(self._of_rows(is_wrong))
