@@ -80,7 +80,7 @@ class ColumnValues:
     ascending order, others as text in the order of their first cells. ``counts`` are the cells
     that hold each value, and ``missing`` is the number of blank cells.
 
-    ``cells`` are those of the whole column, of which the object may have some rows only.
+    ``cells`` are always the whole column, even if the object has some of its rows only.
     ``counted`` says whether equal texts are one. It saves time unless few texts repeat and each is
     looked at once. ``notation`` is the one that the numbers were written in, if not plainly.
     """
@@ -92,7 +92,7 @@ class ColumnValues:
         self.cells, self._counted = cells, counted
 
     @cached_property
-    def _encoded(self) -> tuple[CellFacts, IntArray | None]:
+    def _facts_and_rows(self) -> tuple[CellFacts, IntArray | None]:
         """Return facts about the cells, and the place among them of each row (None: its own)."""
         cells = as_single_array(self.cells)
         if not self._counted or not (self.is_text or pt.is_boolean(self.type)):
@@ -103,12 +103,12 @@ class ColumnValues:
     @property
     def facts(self) -> CellFacts:
         """Facts about the different cells, perhaps of more rows than the column has."""
-        return self._encoded[0]
+        return self._facts_and_rows[0]
 
     @property
     def rows(self) -> IntArray:
         """Places of the rows' cells among the facts."""
-        rows = self._encoded[1]
+        rows = self._facts_and_rows[1]
         return np.arange(len(self.facts.cells)) if rows is None else rows
 
     @property
@@ -117,16 +117,16 @@ class ColumnValues:
         return is_text(self.type)
 
     def __len__(self) -> int:
-        rows = self._encoded[1]
+        rows = self._facts_and_rows[1]
         return len(self.facts.cells) if rows is None else len(rows)
 
     def take(self, rows: IntArray) -> ColumnValues:
         """Return the values of some rows (positions from 0), which share the facts."""
         if np.array_equal(rows, np.arange(len(self))):
             return self
-        facts, places = self._encoded
+        facts, places = self._facts_and_rows
         taken = ColumnValues(self.cells, notation=self.notation)
-        taken._encoded = facts, rows if places is None else places[rows]
+        taken._facts_and_rows = facts, rows if places is None else places[rows]
         return taken
 
     # -- different values ------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class ColumnValues:
     @cached_property
     def _distinct(self) -> _Distinct:
         if is_number(self.type) or _is_time(self.type):
-            found = self._measured()
+            found = self._floats()
             kind = "number" if is_number(self.type) else "date"
             return _Distinct(kind, *np.unique(found[~np.isnan(found)], return_counts=True))
         if not is_supported(self.type):
@@ -198,7 +198,7 @@ class ColumnValues:
     def positions(self, rows: IntArray) -> IntArray:
         """Return the positions in ``values`` of some rows' values, -1 for blank ones."""
         if self._distinct.places is None:
-            found = self._measured()[rows]
+            found = self._floats()[rows]
             return np.where(np.isnan(found), -1, np.searchsorted(self.values, found))
         position = np.full(len(self.facts.cells), -1)
         position[self._distinct.places] = np.arange(len(self.values))
@@ -263,10 +263,10 @@ class ColumnValues:
 
     def _of_rows(self, values: AnyArray) -> AnyArray:
         """Return what is known of each row, given what is known of its cell."""
-        rows = self._encoded[1]
+        rows = self._facts_and_rows[1]
         return values if rows is None else values[rows]
 
-    def _measured(self) -> FloatArray:
+    def _floats(self) -> FloatArray:
         """Return numbers or typed dates as floats."""
         return self.numbers()[0] if is_number(self.type) else self.days()
 

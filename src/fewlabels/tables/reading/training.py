@@ -76,10 +76,10 @@ class TableRows(NamedTuple):
 class TrainingFile:
     """A file as it was read, before rows are chosen.
 
-    ``content`` are the cells to learn from, ``columns`` what those of a table hold by name,
-    ``values`` the target as text, and ``aside`` the numbers of the column of that name in the
-    ``options``. ``sample`` are rows that columns are judged by, if not all; rows are chosen among
-    them. Labels are predicted better without ``dropped_columns``.
+    ``content`` are the cells to learn from, ``columns`` the same cells of a table by name,
+    ``values`` the target as text, and ``aside`` the numbers of the column that the ``options``
+    set aside. Columns are judged by the rows of the ``sample`` and rows chosen among them, if
+    there is one. Labels are predicted better without ``dropped_columns``.
     """
 
     path: Source | InMemory
@@ -232,7 +232,7 @@ def select_encoder_rows(
 def _select_rows(
     file: TrainingFile, schema: Schema, rows: IntArray, tally: Tally
 ) -> tuple[pd.DataFrame | RowMatrix, BoolArray]:
-    """Return those of some rows (positions from 0) that a model takes, and which these are."""
+    """Return the rows that a model takes among some (positions from 0), and which these are."""
     found: pd.DataFrame | RowMatrix
     if isinstance(file.content, ArrayData):
         X = file.content.X
