@@ -42,7 +42,7 @@ class Grouping(NamedTuple):
 
 def with_identifier(file: TrainingFile, roles: RowSelection, task: Task) -> TrainingFile:
     """Return the file with a repeated identifier as its groups, if its rows are alike."""
-    if file.groups is not None or not isinstance(file.content, pa.Table):
+    if file.groups is not None:
         return file
     keep, asked = np.flatnonzero(roles.keep), file.asked
     columns = {name: column.take(keep) for name, column in file.columns.items()}
@@ -67,7 +67,7 @@ def find_groups(file: TrainingFile, found: TableRows, X: RowMatrix, task: Task) 
     codes = None if found.y is None else _codes(found.y, task)
     parts: list[Groups] = []
     notes: list[str] = []
-    if file.groups is not None and isinstance(file.content, pa.Table):
+    if file.groups is not None:
         of_column = _groups_of_values(file.columns[file.groups].take(found.numbers - 1))
         parts.append(of_column)
         notes.append(_of_column(file.groups, of_column, codes))

@@ -6,7 +6,7 @@ out as they came in ("007"); numbers are parsed here, where a cell that is none 
 
 import datetime
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -79,36 +79,40 @@ def trim_texts(column: Cells) -> pa.Array:
 def numbers(column: Cells) -> tuple[FloatArray, IntArray]:
     """Parse a supported column as float64 (missing: NaN), and return positions of wrong texts."""
     column = as_single_array(column)
-    none = np.zeros(0, dtype=np.intp)
-    if pt.is_null(column.type):
-        return np.full(len(column), np.nan), none
     if not is_text(column.type):
-        return _to_numpy(column.cast(pa.float64(), safe=False)), none
-    trimmed = trim_texts(column)
-    values = parse_plain(trimmed)
-    if values is not None:
-        return values, none
-    values, is_wrong = parse_each(trimmed)
-    return values, np.flatnonzero(is_wrong)
+        values = np.full(len(column), np.nan)
+        if not pt.is_null(column.type):
+            values = _to_numpy(column.cast(pa.float64(), safe=False))
+        return values, np.zeros(0, dtype=np.intp)
+    parsed = parse_texts(column)
+    return parsed.numbers, np.flatnonzero(parsed.is_wrong)
 
 
-def parse_plain(trimmed: pa.Array) -> FloatArray | None:
-    """Parse texts of :func:`trim_texts` as float64; None unless all are plain numbers or null."""
+class ParsedTexts(NamedTuple):
+    """Texts as ``numbers``, NaN for others: which are blank, and which are something else.
+
+    ``is_plain``: all are plain numbers or blank, so that Arrow reads them.
+    """
+
+    numbers: FloatArray
+    is_blank: BoolArray
+    is_wrong: BoolArray
+    is_plain: bool
+
+
+def parse_texts(texts: Cells) -> ParsedTexts:
+    """Parse texts as numbers."""
+    trimmed = trim_texts(texts)
+    is_blank = trimmed.is_null().to_numpy(zero_copy_only=False)
     try:
-        return _to_numpy(trimmed.cast(pa.float64()))
+        values = _to_numpy(trimmed.cast(pa.float64()))
+        return ParsedTexts(values, is_blank, np.zeros_like(is_blank), True)
     except pa.ArrowInvalid:
-        return None
-
-
-def parse_each(trimmed: pa.Array) -> tuple[FloatArray, BoolArray]:
-    """Parse texts of :func:`trim_texts` where some are no numbers; return which these are."""
-    is_number = pc.match_substring_regex(trimmed, _NUMBER).fill_null(False)
+        found = pc.match_substring_regex(trimmed, _NUMBER).fill_null(False)
+    is_number = found.to_numpy(zero_copy_only=False)
     values = np.full(len(trimmed), np.nan)
-    values[is_number.to_numpy(zero_copy_only=False)] = [
-        float(cell) for cell in trimmed.filter(is_number).to_pylist()
-    ]
-    is_wrong = pc.and_not(trimmed.is_valid(), is_number)
-    return values, is_wrong.to_numpy(zero_copy_only=False)
+    values[is_number] = [float(text) for text in trimmed.filter(found).to_pylist()]
+    return ParsedTexts(values, is_blank, ~(is_blank | is_number), False)
 
 
 def are_codes(texts: pa.Array) -> BoolArray:

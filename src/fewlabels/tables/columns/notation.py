@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from ..._typing import BoolArray, FloatArray
 from ..._util.messages import UserError, quoted
-from .column import are_codes, parse_plain, trim_texts
+from .column import are_codes, parse_texts, trim_texts
 
 if TYPE_CHECKING:
     from .values import ColumnValues
@@ -78,7 +78,7 @@ def find_notations(
     """
     known = known or {}
     texts = {name: column.facts for name, column in columns.items() if column.is_text}
-    formatted = {name for name, facts in texts.items() if facts.plain_numbers is None}
+    formatted = {name for name, facts in texts.items() if not facts.parsed.is_plain}
     seen = {
         name: found
         for name in columns
@@ -110,7 +110,7 @@ def find_notations(
         if decimal in (None, found.decimal) or not seen[name].marked
     }
     for name, fitted in known.items():  # so that the cells that are written otherwise are named
-        open_ = name in formatted or (name in texts and texts[name].is_blank.all())
+        open_ = name in formatted or (name in texts and texts[name].parsed.is_blank.all())
         if open_ and name not in notations and fitted != PLAIN:
             notations[name] = fitted._replace(decimal=decimal or fitted.decimal)
     return notations
@@ -157,8 +157,8 @@ def check_unit(name: str, unit: str, notation: Notation, source: object) -> bool
 
 def is_formatted_number(text: str) -> bool:
     """Return whether a text is a number, but not written plainly."""
-    trimmed = trim_texts(pa.array([text], pa.large_string()))
-    return parse_plain(trimmed) is None and _infer_notation(trimmed) is not None
+    cells = pa.array([text], pa.large_string())
+    return not parse_texts(cells).is_plain and _infer_notation(trim_texts(cells)) is not None
 
 
 def count_formatted_numbers(texts: Sequence[str]) -> int:

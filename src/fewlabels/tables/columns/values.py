@@ -19,6 +19,7 @@ import pyarrow.types as pt
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray
 from .column import (
     Cells,
+    ParsedTexts,
     are_codes,
     as_single_array,
     days_since_epoch,
@@ -27,8 +28,7 @@ from .column import (
     is_supported,
     is_text,
     numbers,
-    parse_each,
-    parse_plain,
+    parse_texts,
     text,
     trim_texts,
 )
@@ -48,27 +48,9 @@ class CellFacts:
         return trim_texts(self.cells)
 
     @cached_property
-    def _parsed(self) -> tuple[BoolArray, FloatArray | None]:
-        trimmed = self.trimmed
-        return trimmed.is_null().to_numpy(zero_copy_only=False), parse_plain(trimmed)
-
-    @property
-    def is_blank(self) -> BoolArray:
-        """Return which cells are blank."""
-        return self._parsed[0]
-
-    @property
-    def plain_numbers(self) -> FloatArray | None:
-        """Return texts as numbers, NaN if blank; None unless all are plain numbers or blank."""
-        return self._parsed[1]
-
-    @cached_property
-    def numbers(self) -> tuple[FloatArray, BoolArray]:
-        """Return texts as numbers, NaN for others, and which texts are no numbers."""
-        values = self.plain_numbers
-        if values is None:
-            return parse_each(self.trimmed)
-        return values, np.zeros(len(values), dtype=bool)
+    def parsed(self) -> ParsedTexts:
+        """Return texts as numbers."""
+        return parse_texts(self.cells)
 
     @cached_property
     def is_code(self) -> BoolArray:
@@ -98,7 +80,7 @@ class ColumnValues:
     ascending order, others as text in the order of their first cells. ``counts`` are the cells
     that hold each value, and ``missing`` is the number of blank cells.
 
-    ``cells`` are those of the whole column, of which the object may have some rows only.
+    ``cells`` are always the whole column, even if the object has some of its rows only.
     ``counted`` says whether equal texts are one. It saves time unless few texts repeat and each is
     looked at once. ``notation`` is the one that the numbers were written in, if not plainly.
     """
@@ -110,7 +92,7 @@ class ColumnValues:
         self.cells, self._counted = cells, counted
 
     @cached_property
-    def _encoded(self) -> tuple[CellFacts, IntArray | None]:
+    def _facts_and_rows(self) -> tuple[CellFacts, IntArray | None]:
         """Return facts about the cells, and the place among them of each row (None: its own)."""
         cells = as_single_array(self.cells)
         if not self._counted or not (self.is_text or pt.is_boolean(self.type)):
@@ -121,12 +103,12 @@ class ColumnValues:
     @property
     def facts(self) -> CellFacts:
         """Facts about the different cells, perhaps of more rows than the column has."""
-        return self._encoded[0]
+        return self._facts_and_rows[0]
 
     @property
     def rows(self) -> IntArray:
         """Places of the rows' cells among the facts."""
-        rows = self._encoded[1]
+        rows = self._facts_and_rows[1]
         return np.arange(len(self.facts.cells)) if rows is None else rows
 
     @property
@@ -135,16 +117,16 @@ class ColumnValues:
         return is_text(self.type)
 
     def __len__(self) -> int:
-        rows = self._encoded[1]
+        rows = self._facts_and_rows[1]
         return len(self.facts.cells) if rows is None else len(rows)
 
     def take(self, rows: IntArray) -> ColumnValues:
         """Return the values of some rows (positions from 0), which share the facts."""
         if np.array_equal(rows, np.arange(len(self))):
             return self
-        facts, places = self._encoded
+        facts, places = self._facts_and_rows
         taken = ColumnValues(self.cells, notation=self.notation)
-        taken._encoded = facts, rows if places is None else places[rows]
+        taken._facts_and_rows = facts, rows if places is None else places[rows]
         return taken
 
     # -- different values ------------------------------------------------------------------------
@@ -163,7 +145,7 @@ class ColumnValues:
     @cached_property
     def _distinct(self) -> _Distinct:
         if is_number(self.type) or _is_time(self.type):
-            found = self._measured()
+            found = self._floats()
             kind = "number" if is_number(self.type) else "date"
             return _Distinct(kind, *np.unique(found[~np.isnan(found)], return_counts=True))
         if not is_supported(self.type):
@@ -171,11 +153,11 @@ class ColumnValues:
             n_filled = int(np.count_nonzero(self._of_rows(is_filled)))
             return _Distinct("other", np.arange(n_filled), np.ones(n_filled, dtype=int))
         places, counts = self.present
-        is_text = ~self.facts.is_blank[places]
+        is_text = ~self.facts.parsed.is_blank[places]
         places, counts = places[is_text], counts[is_text]
         kind = self._text_kind(places, counts)
         if kind == "number":
-            values = self.facts.numbers[0][places]
+            values = self.facts.parsed.numbers[places]
             order = np.argsort(values)
             return _Distinct(kind, values[order], counts[order], places[order])
         texts = self.facts.cells.take(pa.array(places)).cast(pa.large_string())
@@ -185,7 +167,7 @@ class ColumnValues:
         """Return the kind of cells at these places among the facts, which aren't blank."""
         if not self.is_text or not len(places):
             return "boolean"
-        is_wrong = self.facts.numbers[1][places]
+        is_wrong = self.facts.parsed.is_wrong[places]
         if not is_wrong.any() and not self.facts.is_code[places].any():
             return "number"
         if self.are_dates(mixed=True):
@@ -216,7 +198,7 @@ class ColumnValues:
     def positions(self, rows: IntArray) -> IntArray:
         """Return the positions in ``values`` of some rows' values, -1 for blank ones."""
         if self._distinct.places is None:
-            found = self._measured()[rows]
+            found = self._floats()[rows]
             return np.where(np.isnan(found), -1, np.searchsorted(self.values, found))
         position = np.full(len(self.facts.cells), -1)
         position[self._distinct.places] = np.arange(len(self.values))
@@ -230,7 +212,7 @@ class ColumnValues:
         if not self.is_text:
             return _is_time(self.type)
         places = self.present[0]
-        places = places[~self.facts.is_blank[places]]
+        places = places[~self.facts.parsed.is_blank[places]]
         first, last = (is_date[places] for is_date in self.facts.dates)
         found = (first | last).all() if mixed else first.all() or last.all()
         return bool(len(places) and found)
@@ -251,7 +233,7 @@ class ColumnValues:
             values, wrong = numbers(self.facts.cells)
             return self._of_rows(values), wrong
         if notation is None:
-            values, is_wrong = self.facts.numbers
+            values, _, is_wrong, _ = self.facts.parsed
         else:
             values, is_wrong = read_numbers(self.facts.trimmed, notation)
         return self._of_rows(values), np.flatnonzero(self._of_rows(is_wrong))
@@ -281,10 +263,10 @@ class ColumnValues:
 
     def _of_rows(self, values: AnyArray) -> AnyArray:
         """Return what is known of each row, given what is known of its cell."""
-        rows = self._encoded[1]
+        rows = self._facts_and_rows[1]
         return values if rows is None else values[rows]
 
-    def _measured(self) -> FloatArray:
+    def _floats(self) -> FloatArray:
         """Return numbers or typed dates as floats."""
         return self.numbers()[0] if is_number(self.type) else self.days()
 

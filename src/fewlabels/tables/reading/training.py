@@ -76,10 +76,10 @@ class TableRows(NamedTuple):
 class TrainingFile:
     """A file as it was read, before rows are chosen.
 
-    ``content`` are the cells to learn from, ``columns`` what those of a table hold by name,
-    ``values`` the target as text, and ``aside`` the numbers of the column of that name in the
-    ``options``. ``sample`` are rows that columns are judged by, if not all; rows are chosen among
-    them. Labels are predicted better without ``dropped_columns``.
+    ``content`` are the cells to learn from, ``columns`` the same cells of a table by name,
+    ``values`` the target as text, and ``aside`` the numbers of the column that the ``options``
+    set aside. Columns are judged by the rows of the ``sample`` and rows chosen among them, if
+    there is one. Labels are predicted better without ``dropped_columns``.
     """
 
     path: Source | InMemory
@@ -202,11 +202,8 @@ def read_training(
     as_texts = {*columns.categorical, *columns.text}
     written = find_file_notations(path, {n: c for n, c in found.items() if n not in as_texts})
     if written:
-        numbers = {
-            n: pa.array(found[n].numbers(w)[0], from_pandas=True) for n, w in written.items()
-        }
-        found |= {n: ColumnValues(numbers[n], notation=w) for n, w in written.items()}
-        table = pa.table({n: numbers.get(n, table.column(n)) for n in table.column_names})
+        found |= {name: found[name].as_numbers(notation) for name, notation in written.items()}
+        table = pa.table({name: column.cells for name, column in found.items()})
     return TrainingFile(path, table, values, columns, found, aside)
 
 
@@ -235,7 +232,7 @@ def select_encoder_rows(
 def _select_rows(
     file: TrainingFile, schema: Schema, rows: IntArray, tally: Tally
 ) -> tuple[pd.DataFrame | RowMatrix, BoolArray]:
-    """Return those of some rows (positions from 0) that a model takes, and which these are."""
+    """Return the rows that a model takes among some (positions from 0), and which these are."""
     found: pd.DataFrame | RowMatrix
     if isinstance(file.content, ArrayData):
         X = file.content.X
@@ -264,22 +261,18 @@ def _refuse_column_names(path: DataSource, options: ColumnOptions) -> None:
 def _check_options(options: ColumnOptions) -> None:
     """Refuse what is asked of one column in two ways."""
     target = () if options.target is None else (options.target,)
-    asked = {"drop": options.drop, "categorical": options.categorical, "text": options.text}
-    for one, other in combinations({**asked, "target": target}, 2):
-        first, second = ({**asked, "target": target}[name] for name in (one, other))
-        both = [name for name in options.text if name in first and name in second]
+    drop, categorical, text = options.drop, options.categorical, options.text
+    asked = {"drop": drop, "categorical": categorical, "text": text, "target": target}
+    for one, other in combinations(asked, 2):
+        both = [name for name in text if name in asked[one] and name in asked[other]]
         if both:
             raise UserError(
                 f"{ref(one)} and {ref(other)} both name the column {listing(both)}; pass one of "
                 "them."
             )
-    for name, columns in {
-        "target": target,
-        "keep": options.keep,
-        "dates": options.dates,
-        **asked,
-    }.items():
-        if options.groups is not None and options.groups in columns:
+    of_groups = {"target": target, "keep": options.keep, "dates": options.dates, **asked}
+    for name, columns in of_groups.items():
+        if options.groups in columns:
             raise UserError(
                 f"{ref('groups')} and {ref(name)} both name the column {quoted(options.groups)}; "
                 "pass one of them."
@@ -292,8 +285,7 @@ def _read_table(
     """Return the columns to learn from, the target as text, and the numbers set aside."""
     table = read_table(path)
     target, aside = options.target, options.aside
-    wanted = [*options.categorical, *options.keep, *options.text, *options.dates]
-    asked = [*options.drop, *wanted]
+    asked = [*options.drop, *options.categorical, *options.keep, *options.text, *options.dates]
     asked += [name for name in (options.groups, target, aside) if name is not None]
     known = set(table.column_names)
     unknown = [name for name in dict.fromkeys(asked) if name not in known]
@@ -377,9 +369,9 @@ def _describe_table(
     if n_beside:
         shown, note = f"{n_beside} columns of numbers", "in addition to the table"
         profile.append(ColumnProfile("features", "number", 0, n_beside, shown, note))
-    repeated = _find_repeated([name for name in used if name in in_table], file.columns, rows)
     notes = describe_decisions(decisions) + describe_spellings(used, schema)
-    return schema, notes + _describe_repeated(repeated), profile
+    notes += _describe_repeated([n for n in used if n in in_table], file.columns, rows)
+    return schema, notes, profile
 
 
 def _decide(
@@ -411,10 +403,10 @@ def _describe_source(path: DataSource) -> dict[str, Any]:
     return facts
 
 
-def _find_repeated(
+def _describe_repeated(
     names: Iterable[str], columns: Mapping[str, ColumnValues], rows: IntArray
-) -> list[tuple[str, str]]:
-    """Return columns that equal an earlier one in some rows (positions from 0), with that one."""
+) -> list[str]:
+    """Return a note on columns that equal an earlier one in some rows, if there are any."""
     all_rows, first = pa.array(rows), pa.array(rows[:_COMPARED])
     alike: dict[tuple[str, ...], list[str]] = {}
     found = []
@@ -427,17 +419,14 @@ def _find_repeated(
         if same is None:
             earlier.append(name)
         else:
-            found.append((name, same))
-    return found
-
-
-def _describe_repeated(repeated: list[tuple[str, str]]) -> list[str]:
-    """Return a note on pairs of equal columns, if there are any."""
-    if not repeated:
+            found.append(f"{quoted(name)} repeats {quoted(same)}")
+    if not found:
         return []
-    pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
-    more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
-    return [f"duplicate columns: {pairs}{more}; {ref('drop', some=['COLUMN'])} drops one"]
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return [
+        f"duplicate columns: {', '.join(found[:5])}{more}; "
+        f"{ref('drop', some=['COLUMN'])} drops one"
+    ]
 
 
 def _describe_matrix(
