@@ -23,7 +23,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from signal_or_noise import table
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
@@ -55,6 +55,15 @@ POSITIVES, LABELS = (40, 15), (40, 12)
 
 # Without the methods that take long.
 QUICK = False
+
+
+def table(kind, n_labels, area, seed, n=500, columns=5):
+    """Rows and labels; the first column separates the labelled kinds with this area."""
+    rng = np.random.default_rng(seed)
+    X, is_labelled = rng.normal(size=(n, columns)), np.arange(n) < n_labels
+    positive = is_labelled if kind == "positives" else np.arange(n) % 2 == 1
+    X[positive, 0] += np.sqrt(2.0) * norm.ppf(area)
+    return X, np.where(is_labelled, positive, 0 if kind == "positives" else -1)
 
 
 def halves(k):
@@ -148,8 +157,7 @@ def noise(repeats, seconds, kinds):
         for n_labels in (20, 60, 200):
             outcomes, started = Counter(), time.process_time()
             for seed in range(repeats):
-                of = "pile" if kind == "positives" else "two classes"
-                X, y = table(of, n_labels, 0.5, 100 * n_labels + seed)
+                X, y = table(kind, n_labels, 0.5, 100 * n_labels + seed)
                 found = run_tests(fitted(kind, seed, X, y, seconds), X, y, ENDLESS).signal
                 outcomes[found.outcome] += 1
             cpu = (time.process_time() - started) / repeats
