@@ -1,7 +1,5 @@
 """Error rates: what is rejected and reported, beside what was asked for.
 
-    python benchmarks error_rates --data FOLDER
-
 Protocol
   ADBench sets. In every draw a random half of the normal rows is for training (1000 rows at
   most), the rest for testing (3000 at most, 1000 anomalies at most); columns standardised by the
@@ -25,37 +23,26 @@ Intervals
 
 from __future__ import annotations
 
-import json
-import sys
-import time
-import warnings
+from functools import lru_cache
 
 import numpy as np
 from scipy.stats import beta, betabinom
 from shared.common import (
+    ADBENCH,
     COLOURS,
-    data_folder,
     figure,
     load_set,
-    machine,
-    machine_line,
     markdown_table,
-    options,
     save_figure,
     standardised,
-    write_json,
-    write_text,
 )
+from study import Case, Setting, Study
 
-SETS = [
-    "wine", "wbc", "wdbc", "breastw", "vowels", "letter", "cardio", "musk", "waveform", "spambase",
-    "pageblocks", "landsat", "satellite", "annthyroid", "magic_gamma", "shuttle", "http",
-]  # fmt: skip
 RATES, DISCOVERIES = [0.01, 0.05, 0.1], [0.05, 0.1, 0.2]
 _MOST_TRAINING, _MOST_TEST, _MOST_ANOMALIES = 1000, 3000, 1000
-_REPORTED_ANOMALIES, _NORMAL_PER_ANOMALY = 100, 9
 # Sets with so many training rows count where a rate is judged: one rejected row is expected.
 _JUDGED = 1.0
+_REPORTED_ANOMALIES, _NORMAL_PER_ANOMALY = 100, 9
 CLEAN, MIXED = "normal rows", "contaminated rows"
 
 
@@ -136,8 +123,11 @@ def is_ours(method):
 # -- measuring -------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1)
 def draw(folder, name, seed, most_training, trained_on):
-    """Training rows, new normal rows and anomalies of one draw."""
+    """Training rows, new normal rows and anomalies of one draw, gamma, number of normal rows."""
+    from fewlabels.model_selection import neighbor_gamma
+
     X, y = load_set(folder, f"adbench_{name}")
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(y))
@@ -150,7 +140,7 @@ def draw(folder, name, seed, most_training, trained_on):
         train, rest = order[:n], order[n:]
         new, odd = rest[y[rest] == 0], rest[y[rest] == 1]
     rows = standardised(X[train], X[new[:_MOST_TEST]], X[odd[:_MOST_ANOMALIES]])
-    return *rows, int(np.sum(y == 0))
+    return *rows, neighbor_gamma(rows[0]), int(np.sum(y == 0))
 
 
 def discoveries(p, n_new, n_odd):
@@ -167,38 +157,28 @@ def discoveries(p, n_new, n_odd):
     return records
 
 
-def measure(folder, names, draws, most_training, methods, path, results):
-    """One record per set, way of training, draw and method, written as they come."""
-    from fewlabels.model_selection import neighbor_gamma
+def measure(folder, name, trained_on, seed, method, most_training):
+    """Rows rejected and found of a draw."""
+    train, new, odd, gamma, n_normal = draw(folder, name, seed, most_training, trained_on)
+    masks, p = METHODS[method](train, np.concatenate([new, odd]), gamma, seed)
+    found = {
+        "training": len(train), "new": len(new), "anomalies": len(odd), "n_normal": n_normal,
+        "rejected": [int(masks[r][: len(new)].sum()) for r in RATES],
+        "found": [int(masks[r][len(new) :].sum()) for r in RATES],
+    }  # fmt: skip
+    if p is not None and trained_on == CLEAN:
+        found["discoveries"] = discoveries(p, len(new), len(odd))
+    return found
 
-    def key(record):
-        return tuple(record[k] for k in ("set", "trained_on", "seed", "method"))
 
-    done = {key(r) for r in results}
-    for name in names:
+def cases(options):
+    most = 300 if options.quick else _MOST_TRAINING
+    for name in options.sets:
         for trained_on in (CLEAN, MIXED):
-            for seed in range(draws):
-                train, new, odd, n_normal = draw(folder, name, seed, most_training, trained_on)
-                gamma = neighbor_gamma(train)
-                for method, answers in methods.items():
-                    record = {"set": name, "trained_on": trained_on, "seed": seed,
-                              "method": method, "training": len(train), "new": len(new),
-                              "anomalies": len(odd), "n_normal": n_normal}  # fmt: skip
-                    if key(record) in done:
-                        continue
-                    started = time.perf_counter()
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")  # too few rows to reject any
-                        masks, p = answers(train, np.concatenate([new, odd]), gamma, seed)
-                    record["seconds"] = time.perf_counter() - started
-                    record["rejected"] = [int(masks[r][: len(new)].sum()) for r in RATES]
-                    record["found"] = [int(masks[r][len(new) :].sum()) for r in RATES]
-                    if p is not None and trained_on == CLEAN:
-                        record["discoveries"] = discoveries(p, len(new), len(odd))
-                    results.append(record)
-        write_json(path, {"machine": machine(), "results": results})
-        print(f"{name} done", flush=True)
-    return results
+            for seed in range(options.draws):
+                for method in METHODS:
+                    key = {"set": name, "trained_on": trained_on, "seed": seed, "method": method}
+                    yield Case(key, measure, (options.data, *key.values(), most))
 
 
 # -- intervals -------------------------------------------------------------------------------
@@ -247,43 +227,32 @@ def by_sets(records, place):
     return {name: float(np.mean(v)) for name, v in rates.items()}
 
 
+def found_share(records, place, sets):
+    return percent(
+        np.mean([r["found"][place] / r["anomalies"] for r in records if r["set"] in sets])
+    )
+
+
 def summary(results):
     """Per method and rate: mean over sets, lowest and highest set, how often intervals hold."""
     lines = []
     for method in methods_in(results):
-        line = [method]
+        line, records = [method], chosen(results, method, CLEAN)
         for place, rate in enumerate(RATES):
-            records = chosen(results, method, CLEAN)
             of = by_sets(records, place)
             sides = [
                 holds(r["rejected"][place], r["new"], rate) for r in records if r["set"] in of
             ]
-            found = np.mean(
-                [r["found"][place] / r["anomalies"] for r in records if r["set"] in of]
-            )
-            line += [
-                f"{percent(np.mean(list(of.values())))} ({100 * min(of.values()):.2g} to "
-                f"{100 * max(of.values()):.2g})",
-                f"{np.mean(np.equal(sides, 0)):.0%}",
-                f"{np.mean(np.equal(sides, 1)):.0%}",
-                percent(found),
-            ]
-        lines.append(line)
-    lines.append(theory_line(results))
-    columns = [
-        f"{head}, {rate:.0%}" for rate in RATES for head in ("rate", "holds", "above", "finds")
-    ]
-    return markdown_table(["method", *columns], lines)
-
-
-def theory_line(results):
-    records = chosen(results, next(iter(methods_in(results))), CLEAN)
-    line = ["in theory, from all training rows"]
+            mean, *ends = (f(list(of.values())) for f in (np.mean, min, max))
+            line.append(f"{percent(mean)} ({100 * ends[0]:.2g} to {100 * ends[1]:.2g})")
+            line.append(f"{np.mean(np.equal(sides, 0)):.0%}, {np.mean(np.equal(sides, 1)):.0%}")
+        lines.append([*line, found_share(records, 1, by_sets(records, 1))])
+    line = ["*in theory*"]
+    sizes = {r["set"]: (r["training"], r["new"]) for r in chosen(results, lines[0][0], CLEAN)}
     for rate in RATES:
-        sizes = {r["set"]: (r["training"], r["new"]) for r in records}
         shares = [in_theory(n, m, rate) for n, m in sizes.values() if rate * (n + 1) >= _JUDGED]
-        line += ["", f"{np.mean(shares):.0%}", "", ""]
-    return line
+        line += [None, f"{np.mean(shares):.0%}"]
+    return [*lines, [*line, None]]
 
 
 def methods_in(results):
@@ -292,29 +261,23 @@ def methods_in(results):
 
 
 def contaminated(results):
-    """The same with anomalies among the training rows: rates among normal rows, and finds."""
+    """The same with anomalies among the training rows: mean and highest set, and finds."""
     lines = []
     for method in methods_in(results):
-        line = [method]
-        for place in range(len(RATES)):
-            records = chosen(results, method, MIXED)
-            of = by_sets(records, place)
-            found = np.mean(
-                [r["found"][place] / r["anomalies"] for r in records if r["set"] in of]
-            )
-            line += [
-                f"{percent(np.mean(list(of.values())))} (to {100 * max(of.values()):.2g})",
-                percent(found),
-            ]
-        lines.append(line)
-    columns = [f"{head}, {rate:.0%}" for rate in RATES for head in ("rate", "finds")]
-    return markdown_table(["method", *columns], lines)
+        records = chosen(results, method, MIXED)
+        of = [by_sets(records, place) for place in range(len(RATES))]
+        cells = [
+            f"{percent(np.mean(list(one.values())))} (to {100 * max(one.values()):.2g})"
+            for one in of
+        ]
+        lines.append([method, *cells, found_share(records, 1, of[1])])
+    return lines
 
 
 def by_set(results, place):
     """Mean rate over draws with its interval, per set and method."""
     lines = []
-    for name in SETS:
+    for name in ADBENCH:
         of = [r for r in results if r["set"] == name and r["trained_on"] == CLEAN]
         if not of:
             continue
@@ -358,36 +321,40 @@ def discovery_table(results):
                          f"{100 * of[:, 0].max():.2g}; {len(of)} sets)",
                          percent(of[:, 1].mean())]  # fmt: skip
             else:
-                line += ["-", "-"]
+                line += [None, None]
         lines.append(line)
-    columns = [f"{head}, {q:.0%}" for q in DISCOVERIES for head in ("false", "found")]
-    return markdown_table(["method", *columns], lines)
+    return lines
 
 
-def report(out, stem, data):
-    results = data["results"]
-    parts = [
-        "# Error rates",
-        machine_line(data["machine"]),
-        "## New normal rows that are rejected, trained on normal rows",
-        "Rate: mean over sets (lowest to highest set, mean over draws, per cent). Holds, above: "
-        "draws whose 95 % interval contains the rate asked for, or lies above it. Finds: "
-        "anomalies rejected. Sets with too few rows to reject one are left out.",
-        summary(results),
-        "## The same, trained on contaminated rows",
-        contaminated(results),
-        "## False discoveries",
-        discovery_table(results),
-    ]
+UNIT = "share of new normal rows rejected"
+TABLES = (
+    ("error-rates", "trained on normal rows", UNIT, summary,
+     ["1 %", "holds, above", "5 %", "holds, above", "10 %", "holds, above",
+      "anomalies found at 5 %"]),
+    ("error-rates-contaminated", "trained on contaminated rows", UNIT, contaminated,
+     ["1 % (highest set)", "5 %", "10 %", "anomalies found at 5 %"]),
+    ("false-discoveries", "method", "share of normal rows among those reported", discovery_table,
+     ["5 % asked for", "found", "10 %", "found", "20 %", "found"]),
+)  # fmt: skip
+
+
+def report(results):
+    records = results.records
+    for _, label, unit, table, columns in TABLES:
+        yield f"{unit}:"
+        yield markdown_table([label, *columns], table(records))
     for place, rate in enumerate(RATES):
-        parts += [
-            f"## Asked for {rate:.0%}",
-            "Per cent, mean over draws, with 95 % intervals.",
-            by_set(results, place),
-        ]
-    write_text(out / f"{stem}.md", "\n\n".join(parts) + "\n")
-    picture(out / f"{stem}.png", results)
-    print(f"\n{summary(results)}\n\nwritten to {out / stem}.md")
+        yield f"## Asked for {rate:.0%}"
+        yield "Per cent, mean over draws, with 95 % intervals."
+        yield by_set(records, place)
+    picture(results.picture(), records)
+
+
+def entries(results):
+    return [
+        results.entry(name, columns, table(results.records), label=label, unit=unit)
+        for name, label, unit, table, columns in TABLES
+    ]
 
 
 def picture(path, results):
@@ -431,33 +398,12 @@ def discovery_picture(axis, results):
     axis.legend(loc="upper left", fontsize=8)
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--sets", nargs="+", choices=SETS, help="only these sets")
-    parser.add_argument("--draws", type=int, default=8, help="draws of a set (default 8)")
-    parser.add_argument("--resume", action="store_true", help="keep what was measured already")
-    parser.add_argument("--report-only", action="store_true", help="draw table and picture again")
-    args = parser.parse_args()
-    stem = "error-rates-quick" if args.quick else "error-rates"
-    path = args.out / f"{stem}.json"
-    if args.report_only:
-        report(args.out, stem, json.loads(path.read_text(encoding="utf-8")))
-        return
-    names = args.sets or (["wdbc", "cardio"] if args.quick else SETS)
-    folder = data_folder(args, [f"adbench_{name}" for name in names])
-    methods = dict(METHODS)
-    try:
-        import pyod  # noqa: F401
-    except ImportError:
-        print("PyOD is not installed, so it is left out.", file=sys.stderr)
-        methods = {m: make for m, make in METHODS.items() if not m.startswith("PyOD")}
-    results = []
-    if args.resume and path.is_file():
-        results = json.loads(path.read_text(encoding="utf-8"))["results"]
-    size, draws = (300, 2) if args.quick else (_MOST_TRAINING, args.draws)
-    results = measure(folder, names, draws, size, methods, path, results)
-    report(args.out, stem, {"machine": machine(), "results": results})
+def files(options):
+    return [f"adbench_{name}" for name in options.sets]
 
 
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__, cases, report, entries, data="required", files=files, choices={"sets": ADBENCH},
+    settings={"draws": Setting(8, "draws of a set")},
+    quick={"sets": ["wdbc", "cardio"], "draws": 2},
+)  # fmt: skip

@@ -1,43 +1,30 @@
-"""A few labels: what ``fit_table`` delivers, and what users of other methods get.
-
-    FEWLABELS_DATA=/path/to/data python benchmarks few_labels
-    python benchmarks few_labels --data FOLDER --out FOLDER [--draws 2] [--parts natural ...]
+"""A few labels: what ``fit_table`` delivers, what users of other methods get, and a bound.
 
 natural: fourteen tables, at most 1200 training rows, 10, 40 or 100 of them labelled at random (a
-class without a label gets one). equal: ten tables, 20 or 60 labels, half of
-each class whatever the class ratio is. Accuracy, ROC AUC and expected calibration error (ten bins
-of equal numbers of rows) on rows held out, at most 2000. ssl: official splits; error on the
-unlabelled rows.
+class without a label gets one). equal: ten tables, 20 or 60 labels, half of each class whatever
+the class ratio is; ``fit_table`` is also given the class ratio of the training rows: a bound, not
+a method. Accuracy, ROC AUC and expected calibration error (ten bins of equal numbers of rows) on
+at most 2000 rows held out. The calibration error of probabilities that are right isn't zero, as
+bins hold few rows: calibration_floor estimates it. ``fit_table`` has ``--seconds``. The others are
+scikit-learn's as users run them, on columns of mean 0 and variance 1.
 
-With equal numbers of labels, ``fit_table`` is also given the class ratio of the training rows: a
-bound, not a method.
+bound: ROC AUC of eleven methods and an average (the ranks of five, added up) that learn from the
+labels of "natural" in ``--bound-draws`` draws. For each draw of a table, the bound takes the
+method that was best on the table's other draws, by their test rows: nobody who has labels alone
+can know that. Mean ranks are among four rivals as users run them.
 
-The calibration error of probabilities that are right isn't zero, as bins hold few rows:
-calibration_floor says what it would be.
-
-ours: ``fit_table`` with ``--seconds``. Others: scikit-learn as users run it, on columns of mean 0
-and variance 1. Rules were chosen on the sets of ``CHOOSING``; the others report.
-
-Writes few_labels.md and few_labels.json, as it goes.
+Rules were chosen on the sets of ``CHOOSING``; the others report.
 """
 
 from __future__ import annotations
 
 import time
-import warnings
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
-from shared.common import (
-    data_folder,
-    load_set,
-    machine,
-    options,
-    standardised,
-    write_json,
-    write_text,
-)
+from scipy.stats import rankdata
+from shared.common import group, load_set, markdown_table, mean, standardised
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
@@ -45,14 +32,19 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import QuantileTransformer
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
+from study import Case, Setting, Study
 
-from fewlabels import S3VM, fit_table, tune
+from fewlabels import S3VM, fit_table
 
 CHOOSING = {
     "australian", "diabetes", "adbench_magic_gamma", "cod_rna", "bank_additional",
-    "adbench_pageblocks", "adbench_satellite", "ssl_usps", "ssl_text",
+    "adbench_pageblocks", "adbench_satellite",
 }  # fmt: skip
 NATURAL = [
     "australian", "heart_statlog", "diabetes", "phishing", "adbench_magic_gamma",
@@ -63,70 +55,15 @@ EQUAL = [
     "bank_additional", "ijcnn1", "adbench_pageblocks", "adbench_waveform", "adbench_satellite",
     "adbench_magic_gamma", "adbench_spambase", "cod_rna", "adbench_annthyroid", "adbench_cardio",
 ]  # fmt: skip
-LABELS = {"natural": (10, 40, 100), "equal": (20, 60), "ssl": (10, 100, 50)}
-SSL = [
-    ("ssl_usps", "idx_labeled_10", 10), ("ssl_text", "idx_labeled_10", 10),
-    ("ssl_coil2", "idx_labeled_10", 10), ("ssl_usps", "idx_labeled_100", 100),
-    ("ssl_text", "idx_labeled_100", 100), ("ssl_coil2", "idx_labeled_100", 100),
-    ("chapelle_g50c", "idx_labeled", 50), ("chapelle_text", "idx_labeled", 50),
-    ("chapelle_uspst", "idx_labeled", 50),
-]  # fmt: skip
+LABELS = {"natural": (10, 40, 100), "equal": (20, 60), "bound": (10, 40, 100)}
+SETS = {"natural": NATURAL, "equal": EQUAL, "bound": NATURAL}
 TRAINED, TESTED, BINS = 1200, 2000, 10
-OURS = "fit_table"
-GIVEN = "fit_table, class ratio given"
+OURS, GIVEN = "fit_table", "fit_table, class ratio given"
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--draws", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=10.0, help="time budget of fit_table")
-    parser.add_argument("--parts", nargs="+", choices=list(LABELS), default=list(LABELS))
-    parser.add_argument("--sets", nargs="+")
-    args = parser.parse_args()
-    if args.quick:
-        args.draws, args.sets, args.parts = 1, args.sets or ["adbench_cardio"], ["equal"]
-    folder, records = data_folder(args), []
-    stem = "few_labels" + ("-quick" if args.quick else "")
-    args.out.mkdir(parents=True, exist_ok=True)
-    for draw in range(args.draws):
-        for part in args.parts:
-            for name, n_labels, run in cases(part, folder, args):
-                for found in run(draw):
-                    records.append({
-                        "part": part, "set": name, "labels": n_labels, "draw": draw,
-                        "half": "choosing" if name in CHOOSING else "reporting", **found,
-                    })  # fmt: skip
-                write_json(
-                    args.out / f"{stem}.json",
-                    {"machine": machine(), "seconds": args.seconds, "records": records},
-                )
-                write_text(args.out / f"{stem}.md", as_markdown(pd.DataFrame(records)))
-            print(draw, part, flush=True)
-    print(as_markdown(pd.DataFrame(records)))
-
-
-def cases(part, folder, args):
-    """Names, numbers of labels, and functions of a draw that give records."""
-    if part == "ssl":
-        for name, key, n_labels in SSL:
-            if not args.sets or name in args.sets:
-                X, y, splits = read_splits(folder, name, key)
-                yield name, n_labels, lambda draw, X=X, y=y, s=splits: of_split(X, y, s[draw])
-        return
-    for name in NATURAL if part == "natural" else EQUAL:
-        if args.sets and name not in args.sets:
-            continue
-        X, y = load_set(folder, name)
-        y = np.unique(y, return_inverse=True)[1].ravel()
-        for n in LABELS[part]:
-            yield (
-                name,
-                n,
-                lambda draw, X=X, y=y, n=n: of_table(X, y, n, draw, part == "equal", args.seconds),
-            )
-
-
-# -- tables ------------------------------------------------------------------------------------
+def load(folder, name):
+    X, y = load_set(folder, name)
+    return X, np.unique(y, return_inverse=True)[1].ravel()
 
 
 def drawn(y, n_labels, draw, equal):
@@ -145,56 +82,12 @@ def drawn(y, n_labels, draw, equal):
     return train, test, known
 
 
-def of_table(X, y, n_labels, draw, equal, seconds):
-    """A record of every method."""
-    train, test, known = drawn(y, n_labels, draw, equal)
-    yield scored(OURS, y[test], *ours(X[train], y[train], known, X[test], seconds))
-    if equal:
-        share = float(np.mean(y[train]))
-        ratio = {"yes": share, "no": 1.0 - share}
-        yield scored(GIVEN, y[test], *ours(X[train], y[train], known, X[test], seconds, ratio))
-    A, B = standardised(X[train], X[test])
-    given = np.full(len(train), -1)
-    given[known] = y[train][known]
-    for name, make in RIVALS.items():
-        started = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = make()
-            if name in ALL_ROWS:
-                model.fit(A, given)
-            else:
-                model.fit(A[known], given[known])
-            p = model.predict_proba(B)[:, 1]
-        yield scored(name, y[test], p > 0.5, p, p, time.perf_counter() - started, {})
-
-
-def ours(X, y, known, new, seconds, ratio=None):
-    """Predictions, scores, probabilities, seconds and settings of ``fit_table``."""
-    columns = [f"x{j}" for j in range(X.shape[1])]
-    frame = pd.DataFrame(X, columns=columns)
-    label = np.full(len(y), None, dtype=object)
-    label[known] = np.where(y[known] == 1, "yes", "no")
-    frame["class"] = label
-    started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit = fit_table(frame, "class", time_budget=seconds, report=False, class_ratio=ratio)
-        passed = time.perf_counter() - started
-        predicted = fit.predict(pd.DataFrame(new, columns=columns))
-        score = fit.model.decision_function(pd.DataFrame(new, columns=columns))
-    p = np.asarray(fit.model.predict_proba(pd.DataFrame(new, columns=columns)))[:, 1]
-    facts = fit.metadata["training"]
-    tuning = facts["tuning"] or {}
-    return (
-        np.asarray(predicted["label"] == "yes"), score, p, passed,
-        {"settings": facts["settings"], "unlabeled_rows": tuning.get("unlabeled_rows")},
-    )  # fmt: skip
+# -- what users get ----------------------------------------------------------------------------
 
 
 RIVALS = {
     "random forest": lambda: RandomForestClassifier(300, random_state=0),
-    "extremely randomized trees": lambda: ExtraTreesClassifier(300, random_state=0),
+    "extremely random trees": lambda: ExtraTreesClassifier(300, random_state=0),
     "gradient boosting": lambda: GradientBoostingClassifier(random_state=0),
     "logistic regression": lambda: LogisticRegression(max_iter=1000),
     "self-training": lambda: SelfTrainingClassifier(
@@ -205,16 +98,41 @@ RIVALS = {
 ALL_ROWS = ("self-training", "label spreading")
 
 
-def scored(name, truth, predicted, score, p, seconds, more):
+def measure(folder, part, name, n_labels, draw, method, seconds):
+    """Accuracy, ROC AUC and calibration error on the test rows."""
+    X, y = load(folder, name)
+    train, test, known = drawn(y, n_labels, draw, part == "equal")
+    started = time.perf_counter()
+    if method in (OURS, GIVEN):
+        share = float(np.mean(y[train]))
+        ratio = {"yes": share, "no": 1.0 - share} if method == GIVEN else None
+        predicted, score, p = ours(X[train], y[train], known, X[test], seconds, ratio)
+    else:
+        A, B = standardised(X[train], X[test])
+        given = np.full(len(train), -1)
+        given[known] = y[train][known]
+        rows = slice(None) if method in ALL_ROWS else known
+        score = p = RIVALS[method]().fit(A[rows], given[rows]).predict_proba(B)[:, 1]
+        predicted = p > 0.5
     return {
-        "method": name,
-        "accuracy": float(np.mean(predicted == (truth == 1))),
-        "auc": float(roc_auc_score(truth, np.nan_to_num(score, nan=0.5))),
-        "calibration_error": calibration_error(truth, p),
-        "calibration_floor": calibration_floor(p),
-        "seconds": seconds,
-        **more,
-    }
+        "accuracy": float(np.mean(predicted == (y[test] == 1))),
+        "auc": float(roc_auc_score(y[test], np.nan_to_num(score, nan=0.5))),
+        "calibration_error": calibration_error(y[test], p),
+        "calibration_floor": calibration_floor(p), "seconds": time.perf_counter() - started,
+    }  # fmt: skip
+
+
+def ours(X, y, known, new, seconds, ratio):
+    """Predictions, scores and probabilities of ``fit_table``."""
+    columns = [f"x{j}" for j in range(X.shape[1])]
+    frame, new = pd.DataFrame(X, columns=columns), pd.DataFrame(new, columns=columns)
+    label = np.full(len(y), None, dtype=object)
+    label[known] = np.where(y[known] == 1, "yes", "no")
+    frame["class"] = label
+    fit = fit_table(frame, "class", time_budget=seconds, report=False, class_ratio=ratio)
+    p = np.asarray(fit.model.predict_proba(new))[:, 1]
+    predicted = np.asarray(fit.predict(new)["label"] == "yes")
+    return predicted, fit.model.decision_function(new), p
 
 
 def calibration_error(truth, p):
@@ -236,99 +154,173 @@ def calibration_floor(p, draws=50):
     return float(np.mean([calibration_error(rng.random(len(p)) < p, p) for _ in range(draws)]))
 
 
-# -- official splits ---------------------------------------------------------------------------
+# -- the bound ---------------------------------------------------------------------------------
 
 
-def read_splits(folder, file, key):
-    if (folder / f"{file}_X.npz").is_file():
-        X = sp.csr_array(sp.load_npz(folder / f"{file}_X.npz")).astype(float)
-        values = np.load(folder / f"{file}_y.npz")
-    else:
-        values = np.load(folder / f"{file}.npz")
-        X = values["X"].astype(float)
-    return X, np.unique(values["y"], return_inverse=True)[1].ravel(), values[key]
+ALONE = "S3VM with trees, labels only"
+AVERAGE = "average of five methods"
+AVERAGED = (ALONE, "random forest", "gradient boosting", "discriminant analysis", "SVC")
+AS_USERS = ("extremely random trees", "random forest", "gradient boosting", "logistic regression")
+BOUND = "best method of each table, by its other draws"
+METHODS = {
+    ALONE: lambda n: S3VM(kernel="trees", C=1.0, C_star=0.0, balance=False),
+    **{name: lambda n, make=RIVALS[name]: make() for name in AS_USERS},
+    "logistic regression, C=.1": lambda n: LogisticRegression(C=0.1, max_iter=1000),
+    "naive Bayes": lambda n: GaussianNB(var_smoothing=1e-2),
+    "discriminant analysis": lambda n: LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+    "neighbours": lambda n: KNeighborsClassifier(min(7, n // 2), weights="distance"),
+    "SVC": lambda n: SVC(),
+    "SVC of ranks": lambda n: make_pipeline(
+        QuantileTransformer(n_quantiles=n, output_distribution="normal"), SVC()
+    ),
+}
 
 
-def of_split(X, y, labelled):
-    """Accuracy on unlabelled rows: ``tune``, which ``fit_table`` calls, and rivals."""
-    free = np.setdiff1d(np.arange(len(y)), labelled)
-    given = np.full(len(y), np.nan)
-    given[labelled] = y[labelled]
-    spreading = LabelSpreading(kernel="knn", n_neighbors=10, alpha=0.9, max_iter=200)
-    calls = {
-        OURS: lambda: tune(S3VM(), X, given).transduction_,
-        "S3VM()": lambda: S3VM().fit(X, given).transduction_,
-        "label spreading": lambda: (
-            spreading.fit(X, np.where(np.isnan(given), -1, given).astype(int)).transduction_
-        ),
-        "SVC": lambda: SVC(C=10.0).fit(X[labelled], y[labelled]).predict(X),
-    }
-    for name, call in calls.items():
-        started = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            predicted = np.asarray(call())
-        yield {
-            "method": name,
-            "accuracy": float(np.mean(predicted[free] == y[free])),
-            "seconds": time.perf_counter() - started,
-        }
+def areas(folder, name, n_labels, draw):
+    """ROC AUC of every method and of the average."""
+    X, y = load(folder, name)
+    train, test, known = drawn(y, n_labels, draw, equal=False)
+    A, B = standardised(X[train], X[test])
+    score = {}
+    for method, make in METHODS.items():
+        model = make(n_labels).fit(A[known], y[train][known])
+        decide = getattr(model, "decision_function", None)
+        found = model.predict_proba(B)[:, 1] if decide is None else decide(B)
+        score[method] = rankdata(np.nan_to_num(found))
+    score[AVERAGE] = sum(score[one] for one in AVERAGED)
+    return {method: float(roc_auc_score(y[test], one)) for method, one in score.items()}
 
 
-# -- tables of results -------------------------------------------------------------------------
+def known_best(found):
+    """Areas, shape (sets, draws), where each draw takes the method that the others are best by.
+
+    ``found`` has shape (sets, draws, methods).
+    """
+    others = found.sum(axis=1, keepdims=True) - found
+    best = others.argmax(axis=2)[..., None]
+    return np.take_along_axis(found, best, axis=2)[..., 0]
 
 
-def as_markdown(table):
-    lines = []
-    for (part, half), one in [
-        *table.groupby(["part", "half"], sort=False),
-        *(((part, "all"), one) for part, one in table.groupby("part", sort=False)),
-    ]:
-        lines += ["", f"### {part}, {half}: {one['set'].nunique()} sets", ""]
-        given, one = one[one["method"] == GIVEN], one[one["method"] != GIVEN]
-        measures = ["accuracy"]
-        if part != "ssl":
-            measures += ["auc", "calibration_error", "calibration_floor"]
-        counts = sorted(one["labels"].unique())
-        head = " | ".join(f"{n}: {', '.join(measures)}, rank" for n in counts)
-        lines += [f"| method | {head} |", "|---" * (len(counts) + 1) + "|"]
-        by = "accuracy" if part == "ssl" else "auc"
-        ranked = one.assign(rank=one.groupby(["set", "labels", "draw"])[by].rank(ascending=False))
-        for method, own in ranked.groupby("method", sort=False):
-            cells = []
-            for n in counts:
-                mean = own[own["labels"] == n][[*measures, "rank"]].mean()
-                cells.append(", ".join(f"{value:.3f}" for value in mean))
-            lines.append(f"| {method} | {' | '.join(cells)} |")
-        for measure in measures[:2]:
-            best = one.groupby(["set", "labels", "draw"])[measure].max().groupby("labels").mean()
-            known = " | ".join(f"{best[n]:.3f}" for n in counts)
-            lines.append(f"| the best method of each draw, in hindsight: {measure} | {known} |")
-            if len(given):
-                known = given.groupby("labels")[measure].mean()
-                means = " | ".join(f"{known[n]:.3f}" for n in counts)
-                lines.append(f"| {GIVEN}: {measure} | {means} |")
-        for measure in measures[:2]:
-            lines += paired(one, measure)
-    return "\n".join(lines) + "\n"
+def bound_tables(records):
+    """Lines of means over tables, for two draws and all, and of mean ranks."""
+    counts = sorted(group(records, "labels"))
+    means, ranks = {}, {}
+    for n in counts:
+        by_set = group([r for r in records if r["labels"] == n], "set").values()
+        names = (*METHODS, AVERAGE)
+        found = {m: np.array([[r[m] for r in one] for one in by_set]) for m in names}
+        found[BOUND] = known_best(np.stack([found[m] for m in METHODS], axis=-1))
+        for method, area in found.items():
+            means.setdefault(method, []).extend([area[:, :2].mean(), area.mean()])
+        rivals = np.stack([found[m] for m in AS_USERS], axis=-1)
+        for method in (ALONE, AVERAGE, BOUND):
+            both = np.concatenate([found[method][..., None], rivals], axis=-1)
+            own, *theirs = rankdata(-both, axis=-1).mean(axis=(0, 1))
+            ranks.setdefault(method, []).extend([float(own), float(min(theirs))])
+    columns = [f"{n} labels, {which}" for n in counts for which in ("draws 1 and 2", "all draws")]
+    of_ranks = [f"{n} labels, {whose}" for n in counts for whose in ("rank", "first rival's")]
+    return (
+        (columns, [[m, *map(float, cells)] for m, cells in means.items()]),
+        (of_ranks, [[m, *cells] for m, cells in ranks.items()]),
+    )
 
 
-def paired(table, measure):
-    """By how much ours is ahead of the best other method, with a 95 % interval over sets."""
-    lines = [""]
-    for n, part in table.groupby("labels"):
-        wide = part.pivot_table(index="set", columns="method", values=measure)
-        if OURS not in wide or wide.shape[1] < 2:
-            continue
-        best = wide.drop(columns=OURS).mean().idxmax()
-        apart = (wide[OURS] - wide[best]).dropna()
-        half = 1.96 * apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.nan
-        lines.append(
-            f"{n} labels, {measure}: {apart.mean():+.3f} (95 % interval {apart.mean() - half:+.3f}"
-            f" to {apart.mean() + half:+.3f}) compared with {best}.\n"
-        )
-    return lines
+# -- cases and report --------------------------------------------------------------------------
 
 
-if __name__ == "__main__":
-    main()
+def cases(options):
+    for part in options.parts:
+        for draw in range(options.bound_draws if part == "bound" else options.draws):
+            for name in SETS[part]:
+                if name not in options.sets:
+                    continue
+                for n in LABELS[part]:
+                    key = {"part": part, "set": name, "labels": n, "draw": draw}
+                    if part == "bound":
+                        yield Case(key, areas, (options.data, name, n, draw))
+                        continue
+                    for method in [OURS, *[GIVEN] * (part == "equal"), *RIVALS]:
+                        given = (options.data, *key.values(), method, options.seconds)
+                        yield Case(key | {"method": method}, measure, given)
+
+
+MEASURES = ("accuracy", "auc", "calibration_error", "calibration_floor")
+
+
+def report(results):
+    for part in ("natural", "equal"):
+        every = results.where(part=part)
+        for half in ("choosing", "reporting", "all") if every else ():
+            some = [r for r in every if half in ("all", half_of(r["set"]))]
+            if some:
+                yield f"## {part}, {half}: {len(group(some, 'set'))} sets"
+                yield means_of(some)
+                yield from (paired(some, measure) for measure in MEASURES[:2])
+    if bound := results.where(part="bound"):
+        for title, (columns, rows) in zip(("ROC AUC", "Mean ranks"), bound_tables(bound),
+                                          strict=True):  # fmt: skip
+            yield f"## Bound: {title}"
+            yield markdown_table(["labels drawn at random", *columns], rows)
+
+
+def half_of(name):
+    return "choosing" if name in CHOOSING else "reporting"
+
+
+def means_of(records):
+    """Means of every measure by method and number of labels, and of the best in hindsight."""
+    counts = sorted(group(records, "labels"))
+    rows = []
+    for method, some in group(records, "method").items():
+        here = group(some, "labels")
+        rows.append([method, *(mean(here.get(n, ()), m) for n in counts for m in MEASURES)])
+    best = ["the best method of each draw, in hindsight"]
+    for n in counts:
+        draws = group([r for r in records if r["labels"] == n and r["method"] != GIVEN],
+                      "set", "draw").values()  # fmt: skip
+        best += [float(np.mean([max(r[m] for r in one) for one in draws])) for m in MEASURES[:2]]
+        best += [None, None]
+    columns = [f"{n}: {m.replace('_', ' ')}" for n in counts for m in MEASURES]
+    return markdown_table(["method", *columns], [*rows, best])
+
+
+def paired(records, measure):
+    """Return how far ours is ahead of the best other method, with a 95 % interval over sets."""
+    table, lines = pd.DataFrame(records), []
+    for n, some in table[table["method"] != GIVEN].groupby("labels"):
+        wide = some.pivot_table(index="set", columns="method", values=measure)
+        if OURS in wide and wide.shape[1] > 1:
+            best = wide.drop(columns=OURS).mean().idxmax()
+            apart = (wide[OURS] - wide[best]).dropna()
+            half = 1.96 * apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.nan
+            lines.append(f"* {n} labels, {measure}: {apart.mean():+.3f} ± {half:.3f} (95 %) "
+                         f"compared with {best}")  # fmt: skip
+    return "\n".join(lines)
+
+
+def entries(results):
+    bound, made = results.where(part="bound"), []
+    if bound:
+        about = {"label": "labels drawn at random", "note": f"{len(group(bound, 'set'))} tables"}
+        (columns, rows), (of_ranks, rank_rows) = bound_tables(bound)
+        made = [
+            results.entry("few-labels-bound", columns, rows, unit="ROC AUC",
+                          formats=[".3f"] * len(columns), **about),
+            results.entry("few-labels-bound-ranks", of_ranks, rank_rows,
+                          unit="mean rank by ROC AUC, of five", formats=[".1f"] * len(of_ranks),
+                          **about),
+        ]  # fmt: skip
+    return made
+
+
+STUDY = Study(
+    __doc__, cases, report, entries, data="required",
+    choices={"parts": list(LABELS), "sets": list(dict.fromkeys([*NATURAL, *EQUAL]))},
+    settings={
+        "draws": Setting(2, "draws of a table"),
+        "bound_draws": Setting(8, "draws of a table for the bound"),
+        "seconds": Setting(10.0, "time budget of fit_table"),
+    },
+    quick={"parts": ["equal", "bound"], "sets": ["adbench_cardio", "heart_statlog"], "draws": 1,
+           "bound_draws": 2, "seconds": 3.0},
+)  # fmt: skip

@@ -1,7 +1,5 @@
 """Rows of one class, and nobody says whether they are clean: bags, one ball, and baselines.
 
-    python benchmarks normal_bags --data FOLDER [--quick]
-
 17 ADBench sets, 4000 random rows of each, half for training, columns standardised by these.
 Clean: the training half's normal rows; contaminated: all of it. The other half is scored. The
 table has the AUC of the distance to the 10th, 50th and square-root-of-n-th neighbour, of an
@@ -20,31 +18,17 @@ Writes normal_bags.md and normal_bags.json (normal_bags-quick.* with --quick).
 from __future__ import annotations
 
 import time
-import warnings
+from functools import lru_cache
 
 import numpy as np
-from shared.common import (
-    ADBENCH,
-    data_folder,
-    load_set,
-    machine,
-    machine_line,
-    markdown_table,
-    options,
-    standardised,
-    write_json,
-    write_text,
-)
+from shared.common import ADBENCH, group, load_set, markdown_table, mean, pivot, standardised
+from study import Case, Setting, Study
 
-SETS = ADBENCH
-CHOSEN_ON, SHOWN_ON = SETS[::2], SETS[1::2]
-# Sets of earlier measurements, on which bags were first tried.
-FOURTEEN = [name for name in SETS if name not in ("http", "magic_gamma", "shuttle")]
-ROWS, DRAWS, TARGET = 4000, (1, 2, 3), 0.05
+CHOSEN_ON, SHOWN_ON = ADBENCH[::2], ADBENCH[1::2]
+ROWS, TARGET = 4000, 0.05
 BAGS, UNTRIMMED, RULE, TRUSTING = (
     "SVDDEnsemble", "SVDDEnsemble, trim 0", "SVDD, tune", "SVDD, tune, clean",
 )  # fmt: skip
-HINDSIGHT = "the best of these ensembles for each draw, in hindsight"
 EARLIER, GENTLE = "SVDDEnsemble, trim .2, no isolation", "SVDDEnsemble, trim .1"
 ENSEMBLES = {
     BAGS: {}, UNTRIMMED: {"trim": 0.0}, GENTLE: {"trim": 0.1},
@@ -72,82 +56,91 @@ def fitted(method, rows, seed):
     return SVDDEnsemble(**ENSEMBLES[method], random_state=seed).fit(rows)
 
 
-def measure(folder, name, seed, n_rows, methods):
-    """A record for each kind of training rows."""
+@lru_cache(maxsize=1)
+def load(folder, name):
+    return load_set(folder, f"adbench_{name}")
+
+
+def measure(folder, name, seed, trained_on, method, n_rows):
+    """ROC AUC, CPU seconds of the fit, and normal rows outside."""
     from sklearn.metrics import roc_auc_score
 
-    X, y = load_set(folder, f"adbench_{name}")
+    X, y = load(folder, name)
     order = np.random.default_rng(seed).permutation(len(y))[:n_rows]
     half, test = order[: len(order) // 2], order[len(order) // 2 :]
-    normal = y[test] == 0
-    for trained_on, train in (("clean", half[y[half] == 0]), ("contaminated", half)):
-        rows, tested = standardised(X[train], X[test])
-        record = {"set": name, "seed": seed, "trained_on": trained_on, "rows": len(rows)}
-        auc, seconds = {}, {}
-        for method in methods:
-            since = time.process_time()
-            model = fitted(method, rows, seed)
-            seconds[method] = time.process_time() - since
-            if hasattr(model, "kneighbors"):
-                score = -model.kneighbors(tested)[0][:, -1]
-            else:
-                score = model.score_samples(tested)
-            auc[method] = float(roc_auc_score(normal, score))
-            if method == BAGS:
-                record["outside"] = float(np.mean(model.predict(tested)[normal] < 0))
-        yield {**record, "auc": auc, "cpu_seconds": seconds}
+    train, normal = half[y[half] == 0] if trained_on == "clean" else half, y[test] == 0
+    rows, tested = standardised(X[train], X[test])
+    since = time.process_time()
+    model = fitted(method, rows, seed)
+    found = {"cpu_seconds": time.process_time() - since, "rows": len(rows)}
+    if hasattr(model, "kneighbors"):
+        score = -model.kneighbors(tested)[0][:, -1]
+    else:
+        score = model.score_samples(tested)
+    if method == BAGS:
+        found["outside"] = float(np.mean(model.predict(tested)[normal] < 0))
+    return {"auc": float(roc_auc_score(normal, score)), **found}
+
+
+def cases(options):
+    rows = 300 if options.quick else ROWS
+    for name in options.sets:
+        for seed in options.draws:
+            for trained_on in ("clean", "contaminated"):
+                for method in options.methods:
+                    key = {"set": name, "seed": seed, "trained_on": trained_on, "method": method}
+                    yield Case(key, measure, (options.data, *key.values(), rows))
+
+
+GROUPS = {
+    f"{len(CHOSEN_ON)} sets that the rule was chosen on": CHOSEN_ON,
+    f"the {len(SHOWN_ON)} others": SHOWN_ON, f"all {len(ADBENCH)}": ADBENCH,
+}  # fmt: skip
+
+
+def means(records):
+    """A line per kind of training rows and group of sets: mean AUC of each method."""
+    for trained_on, some in group(records, "trained_on").items():
+        for title, names in GROUPS.items():
+            here = [r for r in some if r["set"] in names]
+            draws = group([r for r in here if r["method"] in ENSEMBLES], "set", "seed").values()
+            best = [max(r["auc"] for r in draw) for draw in draws]
+            by_method = group(here, "method")
+            cells = [mean(by_method.get(method, ()), "auc") for method in METHODS]
+            yield [f"{trained_on}, {title}", *cells, float(np.mean(best)) if best else None]
 
 
 def report(results):
-    """Tables of means over groups of sets, and set by set."""
-    records = results["records"]
-    methods = list(records[0]["auc"])
-    text = f"# Bags of balls around normal rows\n\n{machine_line(results['machine'])}\n"
-    for record in records:
-        ensembles = [v for m, v in record["auc"].items() if m.startswith(BAGS)]
-        record["auc"][HINDSIGHT] = max(ensembles)
-    methods.append(HINDSIGHT)
-    groups = {
-        "sets that the rule was chosen on": CHOSEN_ON, "the other sets": SHOWN_ON,
-        "14 sets": FOURTEEN, "all": SETS,
-    }  # fmt: skip
-    for trained_on in ("clean", "contaminated"):
-        here = [r for r in records if r["trained_on"] == trained_on]
-        lines = []
-        for title, names in [*groups.items(), *((name, [name]) for name in SETS)]:
-            found = [r for r in here if r["set"] in names]
-            if found:
-                means = [np.mean([r["auc"][m] for r in found]) for m in methods]
-                out = 100 * np.mean([r.get("outside", np.nan) for r in found])
-                lines.append([title, *(f"{v:.3f}" for v in means), f"{out:.1f} %"])
-        head = ["AUC", *methods, "normal rows called outside by SVDDEnsemble"]
-        text += f"\n## Trained on {trained_on} rows\n\n{markdown_table(head, lines)}\n"
-    seconds = {m: np.median([r["cpu_seconds"][m] for r in records]) for m in methods[:-1]}
-    cost = [[m, f"{value:.3f}"] for m, value in seconds.items()]
-    return f"{text}\n{markdown_table(['fit', 'CPU seconds, median'], cost)}\n"
+    records = results.records
+    yield markdown_table(["training rows, sets", *METHODS, "best ensemble, in hindsight"],
+                         means(records))  # fmt: skip
+    for trained_on, some in group(records, "trained_on").items():
+        yield f"## Trained on {trained_on} rows, AUC"
+        yield pivot(some, "set", "method", "auc")
+    yield f"## Normal rows outside, {100 * TARGET:g} % requested"
+    yield pivot(results.where(method=BAGS), "set", "trained_on", "outside", ".1%")
+    yield "## CPU seconds of a fit"
+    yield pivot(records, "set", "method", "cpu_seconds", ".3g")
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
-    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
-    parser.add_argument("--draws", nargs="+", type=int, default=DRAWS)
-    args = parser.parse_args()
-    rows, stem = ROWS, "normal_bags"
-    if args.quick:
-        args.sets, args.draws, rows, stem = ["wine", "wbc"], [1], 300, "normal_bags-quick"
-    folder = data_folder(args, [f"adbench_{name}" for name in args.sets])
-    results = {"machine": machine(), "quick": args.quick, "records": []}
-    warnings.simplefilter("ignore")
-    for name in args.sets:
-        for seed in args.draws:
-            results["records"] += measure(folder, name, seed, rows, args.methods)
-        print(name, flush=True)
-        write_json(args.out / f"{stem}.json", results)
-    text = report(results)
-    write_text(args.out / f"{stem}.md", text)
-    print(text)
+def entries(results):
+    shown = ["10th neighbour", "50th neighbour", FOREST, BAGS, EARLIER, GENTLE, UNTRIMMED]
+    places = [1 + METHODS.index(method) for method in shown]
+    rows = [[row[0], *(row[k] for k in places), row[-1]] for row in means(results.records)]
+    columns = ["10th neighbour", "50th neighbour", "isolation forest", "`SVDDEnsemble()`",
+               "earlier (`trim=.2`, no isolation)", "`trim=.1`", "`trim=0`",
+               "best of four, in hindsight"]  # fmt: skip
+    return [results.entry("svdd-ensemble", columns, rows, label="training rows, sets",
+                          unit="ROC AUC", formats=[".3f"] * len(columns))]  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+def files(options):
+    return [f"adbench_{name}" for name in options.sets]
+
+
+STUDY = Study(
+    __doc__, cases, report, entries, data="required", files=files,
+    choices={"sets": ADBENCH, "methods": METHODS},
+    settings={"draws": Setting([1, 2, 3], "seeds of draws")},
+    quick={"sets": ["wine", "wbc"], "draws": [1]},
+)  # fmt: skip

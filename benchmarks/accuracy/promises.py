@@ -1,7 +1,5 @@
 """Do the intervals of a report contain the truth as often as they say?
 
-    python benchmarks promises --data FOLDER [--seeds 2 3] [--sets NAME ...] [--quick]
-
 pu   Positives and unlabelled rows: 100 labelled positives with even seeds, 40 with odd ones, and
      800 unlabelled rows. Precision and recall of the marked unlabelled rows, and the class prior.
 few  Few labels of two or more classes: 40 labels with even seeds, 20 with odd ones (twice as many
@@ -11,31 +9,16 @@ Each draw goes through fit_table without a search for settings (time_budget=0), 
 compared with the hidden labels. Intervals have a nominal coverage of 90 %. Sets of more than 60
 columns are reduced to 40 principal components, so that a fit takes a second or two. Rules were
 chosen on the sets of the first half, with seeds 0 and 1; the second half is for reporting.
-
-Writes promises.md and promises.json (promises-quick.* with --quick).
 """
 
 from __future__ import annotations
 
-import json
-import warnings
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from shared import pu_data
-from shared.common import (
-    data_folder,
-    load_set,
-    machine,
-    machine_line,
-    markdown_table,
-    options,
-    standardised,
-    write_json,
-    write_text,
-)
+from shared.common import load_set, markdown_table, mean, standardised
 from sklearn.decomposition import PCA
+from study import Case, Setting, Study
 
 from fewlabels import fit_table
 
@@ -111,69 +94,61 @@ def of_few(folder, name, seed):
     return {"accuracy": right}, {"accuracy": found.rates[0]} if found.rates else {}
 
 
-def measure(folder, sets, seeds, run, half_of, path, results):
-    for seed in seeds:
-        for name in sets:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                truth, rates = run(folder, name, seed)
-            for quantity, value in truth.items():
-                rate = rates.get(quantity)
-                if rate is None or not np.isfinite(value):
-                    continue
-                low, high = rate.interval
-                results.append(
-                    {"set": name, "seed": seed, "half": half_of[name], "quantity": quantity,
-                     "promised": rate.value, "low": low, "high": high, "truth": float(value)}
-                )  # fmt: skip
-            write_json(path, {"machine": machine(), "results": results})
-            print(f"{name}, seed {seed}", flush=True)
+def measure(folder, part, name, seed):
+    """Values and intervals of a draw, with the truth."""
+    truth, rates = (of_pu if part == "pu" else of_few)(folder, name, seed)
+    found = []
+    for quantity, value in truth.items():
+        rate = rates.get(quantity)
+        if rate is not None and np.isfinite(value):
+            low, high = rate.interval
+            found.append({
+                "quantity": quantity, "promised": rate.value, "low": low, "high": high,
+                "truth": float(value), "holds": float(low <= value <= high), "width": high - low,
+            })  # fmt: skip
+    return found
 
 
-def table(results):
-    """A line for every quantity and half: means, and how many intervals contain the truth."""
+PARTS = {"pu": PU, "few": FEW}
+
+
+def cases(options):
+    for seed in options.seeds:
+        for part in options.parts:
+            for k, name in enumerate(PARTS[part]):
+                if name in options.sets:
+                    key = {"part": part, "half": ("first", "second")[k % 2], "set": name}
+                    yield Case(key | {"seed": seed}, measure, (options.data, part, name, seed))
+
+
+def report(results):
     lines = []
     for quantity in QUANTITIES:
         for half in ("first", "second", "both"):
-            of = [r for r in results
-                  if r["quantity"] == quantity and half in (r["half"], "both")]  # fmt: skip
-            if not of:
-                continue
-            held = [r["low"] <= r["truth"] <= r["high"] for r in of]
-            means = [float(np.mean([r[key] for r in of])) for key in ("promised", "truth")]
-            width = float(np.mean([r["high"] - r["low"] for r in of]))
-            lines.append(
-                [quantity, half, len(of), *means, width, f"{100 * np.mean(held):.0f} %"]
-            )  # fmt: skip
+            some = [r for r in results.where(quantity=quantity) if half in (r["half"], "both")]
+            if some:
+                means = [mean(some, k) for k in ("promised", "truth", "width", "holds")]
+                lines.append([quantity, half, len(some), *means])
     titles = ["quantity", "half of the sets", "fits", "promised", "true", "mean width", "coverage"]
-    return markdown_table(titles, lines)
+    yield markdown_table(titles, lines)
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[2, 3])
-    parser.add_argument("--sets", nargs="+", help="only these sets")
-    parser.add_argument("--parts", nargs="+", choices=["pu", "few"], default=["pu", "few"])
-    args = parser.parse_args()
-    stem = "promises-quick" if args.quick else "promises"
-    path, results = Path(args.out) / f"{stem}.json", []
-    folder = data_folder(args)
-    for part, sets, run in (("pu", PU, of_pu), ("few", FEW, of_few)):
-        half_of = {name: ("first", "second")[k % 2] for k, name in enumerate(sets)}
-        chosen = [name for name in sets if args.sets is None or name in args.sets]
-        chosen = chosen[:2] if args.quick else chosen
-        if part in args.parts:
-            measure(folder, chosen, args.seeds, run, half_of, path, results)
-    data = json.loads(path.read_text(encoding="utf-8"))
-    text = table(data["results"])
-    parts = [
-        "# Coverage of the intervals that reports promise",
-        machine_line(data["machine"]),
-        text,
-    ]
-    write_text(args.out / f"{stem}.md", "\n\n".join(parts) + "\n")
-    print(text)
+def entries(results):
+    rows = []
+    for quantity in QUANTITIES:
+        some = [r for r in results.where(quantity=quantity) if r["half"] == "second"]
+        if some:
+            title = "accuracy, few labels" if quantity == "accuracy" else quantity
+            title = "class prior" if quantity == "prior" else title
+            rows.append([title, len(some), mean(some, "holds"), mean(some, "width")])
+    return [results.entry("promises-pu", ["fits", "coverage", "mean width"], rows,
+                          label="nominal 90 % intervals", unit="share of fits",
+                          formats=["d", ".2f", ".2f"])]  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__, cases, report, entries, data="required",
+    choices={"parts": list(PARTS), "sets": [*PU, *FEW]},
+    settings={"seeds": Setting([2, 3], "seeds of draws")},
+    quick={"sets": [*list(PU)[:1], *list(FEW)[:1]], "seeds": [2]},
+)  # fmt: skip

@@ -1,7 +1,5 @@
 """PU learning on real sets: ours beside pulearn, pu-toolbox, pywsl and scikit-learn.
 
-    python benchmarks pu_peers --data FOLDER
-
 16 real sets; of each, several random draws of 100 labelled positives, 3000 unlabelled rows and
 up to 5000 test rows. Columns are standardised by the training rows (pixels divided by 255, coded
 0/1 columns left alone). Every method gets the same rows, the same gamma = 1 / (d var(X)) where it
@@ -28,218 +26,102 @@ a fit on a fifth of the rows has loaded and compiled what there is.
 
 from __future__ import annotations
 
-import json
-import sys
 import time
-import warnings
-from fnmatch import fnmatch
-from pathlib import Path
+from functools import lru_cache
 
 import numpy as np
-from results import entry
-from shared.common import (
-    COLOURS,
-    ChildFailed,
-    data_folder,
-    figure,
-    in_child,
-    machine,
-    machine_line,
-    markdown_table,
-    options,
-    save_figure,
-    write_json,
-    write_text,
-)
+from scipy.stats import rankdata
+from shared.common import COLOURS, figure, group, markdown_table, mean, pivot, save_figure
 from shared.pu_data import REAL_SETS, draw_real
 from shared.pu_measure import quality
 from shared.pu_methods import METHODS, Task
+from study import Case, Setting, Study
 
 PRIORS = ["true", "estimated"]
 QUALITIES = {"accuracy": "accuracy", "accuracy_cut": "cut at the prior", "auc": "AUC", "f1": "F1"}
-_WORTH = 0.01  # "within one point"
 
 
-# -- one draw ----------------------------------------------------------------------------------
+# -- measuring ---------------------------------------------------------------------------------
 
 
-def measure(folder, name, seed, methods, quick):
-    """All methods on one draw; runs in a process of its own."""
+@lru_cache(maxsize=1)
+def drawn(folder, name, seed, quick):
+    """A draw, and its priors."""
     from fewlabels.class_prior import estimate_prior
 
     draw = draw_real(folder, name, seed, n_unlabeled=600 if quick else 3000,
                      n_test=1000 if quick else 5000)  # fmt: skip
-    started = time.perf_counter()
     estimate = estimate_prior(draw.X, draw.y, random_state=seed)
-    answer = {
-        "prior_true": draw.prior, "prior_estimated": estimate.prior,
-        "interval": (estimate.low, estimate.high),
-        "prior_s": time.perf_counter() - started, "methods": {},
-    }  # fmt: skip
-    priors = {"true": draw.prior, "estimated": estimate.prior}
-    for method in methods:
-        answer["methods"][method] = outcomes(METHODS[method], draw, priors, seed)
-    return answer
+    return draw, {"true": draw.prior, "estimated": estimate.prior}
 
 
-def outcomes(method, draw, priors, seed):
-    """Figures per prior; a method that is not told the prior is fitted once."""
+def measure(folder, name, seed, name_of_method, quick):
+    """A record per prior; a method that doesn't use the prior is fitted once."""
+    draw, priors = drawn(folder, name, seed, quick)
+    method = METHODS[name_of_method]
     truth = np.concatenate([np.ones(draw.n_positive, dtype=bool), draw.truth])
     gamma = 1.0 / (draw.X.shape[1] * draw.X.var())
-    found, learned, seconds = {}, None, None
     few = np.unique(np.concatenate([np.arange(draw.n_positive), np.arange(0, len(truth), 5)]))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            method.fit(Task(draw.X[few], draw.y[few], draw.prior, gamma, truth[few], seed))
-            for kind, prior in priors.items():
-                if learned is None or method.uses_prior:
-                    started = time.perf_counter()
-                    learned = method.fit(Task(draw.X, draw.y, prior, gamma, truth, seed))
-                    seconds = time.perf_counter() - started
-                scores, decided = learned.score(draw.X_test), learned.decide(draw.X_test)
-                found[kind] = quality(scores, decided, draw.y_test, prior) | {"fit_s": seconds}
-    except ImportError as error:
-        return {"failed": f"not installed: {error.name or error}"}
-    except Exception as error:
-        # One method's refusal of one draw must not lose the others' figures.
-        return found | {"failed": f"{type(error).__name__}: {error}"[:300]}
+    method.fit(Task(draw.X[few], draw.y[few], draw.prior, gamma, truth[few], seed))
+    found, learned, seconds = [], None, None
+    for kind, prior in priors.items():
+        if learned is None or method.uses_prior:
+            started = time.perf_counter()
+            learned = method.fit(Task(draw.X, draw.y, prior, gamma, truth, seed))
+            seconds = time.perf_counter() - started
+        scores, decided = learned.score(draw.X_test), learned.decide(draw.X_test)
+        figures = quality(scores, decided, draw.y_test, prior)
+        found.append({"prior": kind, "value": prior, **figures, "fit_s": seconds})
     return found
 
 
-def run(names, methods, args, folder, path):
-    """Measure every draw of every set; the file is written after each."""
-    records = {}
-    if args.resume and path.exists():
-        records = json.loads(path.read_text())["sets"]
-    report = {"machine": machine(), "sets": records}
-    for number, name in enumerate(names, 1):
-        for seed in range(args.first_draw, args.first_draw + args.draws):
-            draws = records.setdefault(name, {})
-            done = draws.get(str(seed), {"methods": {}})
-            missing = [m for m in methods if m not in done["methods"]]
-            if not missing:
-                continue
-            try:
-                fresh = in_child(measure, folder, name, seed, missing, args.quick,
-                                 limit=args.limit)  # fmt: skip
-            except ChildFailed as failure:
-                print(f"[{number}/{len(names)}] {name}, draw {seed}: {failure}", flush=True)
-                continue
-            draws[str(seed)] = fresh | {"methods": done["methods"] | fresh["methods"]}
-            print(f"[{number}/{len(names)}] {name}, draw {seed}: prior {fresh['prior_true']:.3f}, "
-                  f"estimated {fresh['prior_estimated']:.3f}", flush=True)  # fmt: skip
-            for method in missing:
-                print(f"    {method:<28} {sentence(fresh['methods'][method])}", flush=True)
-            write_json(path, report)
-    return report
-
-
-def sentence(found):
-    text = "   ".join(
-        f"{kind} prior: accuracy {r['accuracy']:.3f}, cut {r['accuracy_cut']:.3f}, AUC "
-        f"{r['auc']:.3f}, F1 {r['f1']:.3f}, {r['fit_s']:.2f} s"
-        for kind, r in found.items()
-        if kind in PRIORS
-    )
-    return f"{text} {found['failed']}" if "failed" in found else text
+def cases(options):
+    for name in options.sets:
+        for seed in range(options.first_draw, options.first_draw + options.draws):
+            for method in options.methods:
+                if options.slow or not METHODS[method].slow:
+                    key = {"set": name, "draw": seed, "method": method}
+                    yield Case(key, measure, (options.data, *key.values(), options.quick))
 
 
 # -- the report --------------------------------------------------------------------------------
 
 
-def table_of_means(records, kind, key):
-    """Names of sets and methods, and the mean over draws, shape (sets, methods)."""
-    sets = list(records)
-    measured = {
-        m for draws in records.values() for draw in draws.values() for m in draw["methods"]
-    }
-    methods = [m for m in METHODS if m in measured]
-    values = np.full((len(sets), len(methods)), np.nan)
-    for i, name in enumerate(sets):
-        for j, method in enumerate(methods):
-            found = [draw["methods"].get(method, {}).get(kind, {}).get(key)
-                     for draw in records[name].values()]  # fmt: skip
-            # A mean over fewer draws than the others' would compare different problems.
-            if found and all(value is not None for value in found):
-                values[i, j] = np.mean(found)
-    return sets, methods, values
+def by_sets(records, kind, key):
+    """Means over draws: arrays over sets of each method that has figures on every set."""
+    some = [r for r in records if r["prior"] == kind]
+    sets = list(group(some, "set"))
+    found = {}
+    for method, own in group(some, "method").items():
+        here = group(own, "set")
+        if len(here) == len(sets):
+            found[method] = np.array([mean(here[name], key) for name in sets])
+    return found
 
 
 def ranks(values):
-    """Mean rank of each column, 1 the greatest; ties share."""
-    from scipy.stats import rankdata
-
-    return np.mean([rankdata(-row) for row in values], axis=0)
-
-
-def complete_methods(records, kind):
-    """Indices of methods with figures on every set."""
-    _, methods, values = table_of_means(records, kind, "accuracy")
-    return methods, [j for j in range(len(methods)) if np.isfinite(values[:, j]).all()]
+    """Mean rank of each method, 1 the best; ties share."""
+    found = rankdata(-np.stack(list(values.values()), axis=1), axis=1).mean(axis=0)
+    return dict(zip(values, map(float, found), strict=True))
 
 
 def summary(records, kind):
     """One row per method that has figures on every set."""
-    methods, complete = complete_methods(records, kind)
-    tables = {key: table_of_means(records, kind, key)[2] for key in [*QUALITIES, "fit_s"]}
-    ranked = [j for j in complete if METHODS[methods[j]].group != "bound"]
-    rank = {key: dict(zip(ranked, ranks(tables[key][:, ranked]), strict=True))
-            for key in ("accuracy", "accuracy_cut", "auc")}  # fmt: skip
-    rows = []
-    for j in complete:
-        means = [f"{tables[key][:, j].mean():.4f}" for key in QUALITIES]
-        mean_ranks = [f"{rank[key][j]:.1f}" if j in ranked else None for key in rank]
-        seconds = float(np.median(tables["fit_s"][:, j]))
-        rows.append([methods[j], METHODS[methods[j]].group, *means, *mean_ranks, seconds])
-    return sorted(rows, key=lambda row: -float(row[2]))
+    tables = {key: by_sets(records, kind, key) for key in [*QUALITIES, "fit_s"]}
+    rank = {
+        key: ranks({m: v for m, v in tables[key].items() if METHODS[m].group != "bound"})
+        for key in ("accuracy", "accuracy_cut", "auc")
+    }
+    rows = [
+        [method, METHODS[method].group, *(f"{tables[k][method].mean():.4f}" for k in QUALITIES),
+         *(f"{rank[k][method]:.1f}" if method in rank[k] else None for k in rank),
+         float(np.median(tables["fit_s"][method]))]
+        for method in tables["accuracy"]
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: row[2], reverse=True)
 
 
-def promises(records, kind):
-    """Ours against the best peer by mean accuracy, with the standard error over sets."""
-    methods, complete = complete_methods(records, kind)
-    rows = []
-    for key in ("accuracy", "accuracy_cut", "auc"):
-        values = table_of_means(records, kind, key)[2]
-        peers = [j for j in complete if METHODS[methods[j]].group == "peer"]
-        if not peers:
-            continue
-        best = max(peers, key=lambda j: values[:, j].mean())
-        for j in complete:
-            if METHODS[methods[j]].group != "ours":
-                continue
-            difference = values[:, j] - values[:, best]
-            error = difference.std(ddof=1) / len(difference) ** 0.5 if len(difference) > 1 else 0
-            mean = difference.mean()
-            wins = f"{np.sum(difference > 0)} of {len(difference)}"
-            rows.append([QUALITIES[key], methods[j], methods[best], f"{mean:+.4f}",
-                         f"{error:.4f}", wins, mean >= -_WORTH, mean > 0])  # fmt: skip
-    return rows
-
-
-def per_set(records, kind, key):
-    sets, methods, values = table_of_means(records, kind, key)
-    rows = []
-    for i, name in enumerate(sets):
-        draws = records[name].values()
-        true, estimated = (np.mean([d[f"prior_{k}"] for d in draws]) for k in PRIORS)
-        cells = [None if np.isnan(v) else f"{v:.3f}" for v in values[i]]
-        rows.append([name, f"{true:.3f}", f"{estimated:.3f}", *cells])
-    return markdown_table(["set", "prior", "estimated", *methods], rows)
-
-
-def failures(records):
-    """Why methods are missing, once each."""
-    found = {}
-    for name, draws in records.items():
-        for draw in draws.values():
-            for method, outcome in draw["methods"].items():
-                if "failed" in outcome:
-                    found.setdefault((method, outcome["failed"]), []).append(name)
-    return [f"* {method}: {reason} ({len(names)} draws: {', '.join(sorted(set(names)))})"
-            for (method, reason), names in found.items()]  # fmt: skip
-
-
+# Of ours, only the default takes part in the ranks that documents show.
 # Of ours, only the default takes part in the ranks that documents show.
 TITLES = {
     "PUEnsemble, default": "PUEnsemble()",
@@ -247,105 +129,57 @@ TITLES = {
     "PUEnsemble, trees": "trees only",
     "tuned forest, prior's cut": "random forest cut at the prior",
 }
+DEFAULT = "PUEnsemble, default"
 
 
-def hindsight(records):
-    """Accuracy for both priors and AUC of the best method of each draw, by its test rows."""
-    best = {key: [] for key in (("true", "accuracy"), ("estimated", "accuracy"), ("true", "auc"))}
-    for draws in records.values():
-        for draw in draws.values():
-            found = [f for m, f in draw["methods"].items() if METHODS[m].group != "bound"]
-            for (kind, key), values in best.items():
-                values.append(max(f[kind][key] for f in found if kind in f))
-    return [float(np.mean(values)) for values in best.values()]
-
-
-def default_entry(records, info):
-    """The default compared with others, for the results file; None if it wasn't measured."""
-    figures, complete = {}, complete_methods(records, "true")[1]
+def report(results):
     for kind in PRIORS:
-        _, methods, accuracy = table_of_means(records, kind, "accuracy")
-        auc = table_of_means(records, kind, "auc")[2]
-        ranked = [j for j in complete if METHODS[methods[j]].group == "peer"]
-        ranked += [j for j in complete if methods[j] == "PUEnsemble, default"]
-        rank = dict(zip(ranked, map(float, ranks(accuracy[:, ranked])), strict=True))
-        for j in complete:
-            figures.setdefault(methods[j], {})[kind] = (
-                accuracy[:, j].mean(), auc[:, j].mean(), rank.get(j)
-            )  # fmt: skip
-    if "PUEnsemble, default" not in figures:
-        return None
-    rows = [
-        [TITLES.get(method, method), *(float(found[kind][0]) for kind in PRIORS),
-         float(found["true"][1]), *(found[kind][2] for kind in PRIORS)]
-        for method, found in figures.items()
-        if METHODS[method].group == "peer" or method in TITLES
-    ]  # fmt: skip
-    rows.sort(key=lambda row: (row[0] not in TITLES.values(), -row[1]))
-    rows.append(["best of these for each draw, in hindsight", *hindsight(records), None, None])
-    draws = sorted({seed for draws in records.values() for seed in draws})
-    return entry(
-        "pu-default",
-        ["accuracy, true prior", "accuracy, estimated prior", "ROC AUC", "rank, true prior",
-         "rank, estimated prior"],
-        rows, unit="accuracy, ROC AUC, mean rank by accuracy", label="method",
-        formats=[".3f", ".3f", ".3f", ".1f", ".1f"], program="python benchmarks pu_peers",
-        hardware=f"{info['cores']} cores, {info['processor']}",
-        note=f"{len(records)} sets, draws {', '.join(draws)}; ranks are among PUEnsemble() and "
-        "the methods that aren't ours",
-    )  # fmt: skip
-
-
-def write_report(report, stem, out):
-    records = {name: draws for name, draws in report["sets"].items() if draws}
-    if not records:
-        sys.exit("nothing was measured.")
-    found = default_entry(records, report["machine"])
-    if found:
-        write_json(out / f"{stem}-entries.json", {"entries": [found]})
-    n_draws = sorted({len(draws) for draws in records.values()})
-    picture = draw_dots(records, out / f"{stem}.png")
-    text = [
-        "# PU learning on real sets: ours and the peers",
-        machine_line(report["machine"]),
-        "```\n" + __doc__.split("\n\n", 2)[2].strip("\n") + "\n```",
-        f"{len(records)} sets, {' or '.join(map(str, n_draws))} draws each.",
-        f"![{picture.stem}]({picture.name})",
-    ]
-    for kind in PRIORS:
-        text += [
-            f"## Means over sets, {kind} prior",
-            markdown_table(
-                ["method", "", *QUALITIES.values(), "rank, accuracy", "rank, cut", "rank, AUC",
-                 "median seconds"],
-                summary(records, kind),
-            ),
-            f"### Ours minus the best peer, {kind} prior",
-            markdown_table(
-                ["by", "ours", "best peer", "mean difference", "standard error", "sets ahead",
-                 "within one point", "ahead"],
-                promises(records, kind),
-            ),
-        ]  # fmt: skip
+        yield f"## Means over sets, {kind} prior"
+        yield markdown_table(
+            ["method", "", *QUALITIES.values(), "rank, accuracy", "rank, cut", "rank, AUC",
+             "median seconds"],
+            summary(results.records, kind),
+        )  # fmt: skip
     for kind in PRIORS:
         for key in ("accuracy", "auc"):
-            text += [f"## {QUALITIES[key]} per set, {kind} prior", per_set(records, kind, key)]
-    reasons = failures(records)
-    if reasons:
-        text += ["## Not measured", "\n".join(reasons)]
-    lines = ["set,draw,method,prior," + ",".join([*QUALITIES, "fit_s"])]
-    lines += [
-        f'"{name}",{seed},"{method}",{kind},'
-        + ",".join("" if r[key] is None else f"{r[key]:.6g}" for key in [*QUALITIES, "fit_s"])
-        for name, draws in records.items()
-        for seed, draw in draws.items()
-        for method, found in draw["methods"].items()
-        for kind, r in found.items()
-        if kind in PRIORS
-    ]
-    write_text(out / f"{stem}.csv", "\n".join(lines) + "\n")
-    write_text(out / f"{stem}.md", "\n\n".join(text) + "\n")
-    print(f"wrote {out / stem}.md, .csv, .json, {picture.name}")
+            yield f"## {QUALITIES[key]} per set, {kind} prior"
+            yield pivot(results.where(prior=kind), "set", "method", key)
+    draw_dots(results.records, results.picture())
+
+
+def entries(results):
+    """The default compared with others; nothing if it wasn't measured."""
+    records = results.records
+    accuracy = {kind: by_sets(records, kind, "accuracy") for kind in PRIORS}
+    if DEFAULT not in accuracy["true"]:
+        return []
+    auc, rows = by_sets(records, "true", "auc"), []
+    rank = {
+        kind: ranks({m: v for m, v in accuracy[kind].items()
+                     if METHODS[m].group == "peer" or m == DEFAULT})
+        for kind in PRIORS
+    }  # fmt: skip
+    for m in accuracy["true"]:
+        if METHODS[m].group == "peer" or m in TITLES:
+            means = [float(accuracy[kind][m].mean()) for kind in PRIORS]
+            rows.append([TITLES.get(m, m), *means, float(auc[m].mean()),
+                         *(rank[kind].get(m) for kind in PRIORS)])  # fmt: skip
+    rows.sort(key=lambda row: (row[0] not in TITLES.values(), -row[1]))
+    best = []
+    for kind, key in (("true", "accuracy"), ("estimated", "accuracy"), ("true", "auc")):
+        some = [r for r in records if r["prior"] == kind and METHODS[r["method"]].group != "bound"]
+        draws = group(some, "set", "draw").values()
+        best.append(float(np.mean([max(r[key] for r in one) for one in draws])))
+    rows.append(["best of these for each draw, in hindsight", *best, None, None])
+    columns = ["accuracy, true prior", "accuracy, estimated prior", "ROC AUC",
+               "rank, true prior", "rank, estimated prior"]  # fmt: skip
+    draws = ", ".join(map(str, group(records, "draw")))
+    return [results.entry(
+        "pu-default", columns, rows, label="method", formats=[".3f"] * 3 + [".1f"] * 2,
+        unit="accuracy, ROC AUC, mean rank by accuracy",
+        note=f"{len(group(records, 'set'))} sets, draws {draws}; ranks are among PUEnsemble() and "
+        "the methods that aren't ours",
+    )]  # fmt: skip
 
 
 def draw_dots(records, path):
@@ -353,59 +187,34 @@ def draw_dots(records, path):
     fig, axes = figure(2, 2, figsize=(9.5, 8.5), sharex="col", sharey="row", squeeze=False)
     groups = {"ours": COLOURS[0], "peer": COLOURS[1], "bound": COLOURS[4]}
     for row, kind in zip(axes, PRIORS, strict=True):
-        methods, complete = complete_methods(records, kind)
-        accuracy = table_of_means(records, kind, "accuracy")[2]
-        complete = sorted(complete, key=lambda j: accuracy[:, j].mean())
+        accuracy = by_sets(records, kind, "accuracy")
+        methods = sorted(accuracy, key=lambda method: accuracy[method].mean())
         for ax, key in zip(row, ("accuracy", "auc"), strict=True):
-            values = table_of_means(records, kind, key)[2]
-            for place, j in enumerate(complete):
-                colour = groups[METHODS[methods[j]].group]
-                ax.plot(values[:, j], np.full(len(values), place), "o", color=colour, alpha=0.25,
+            found = by_sets(records, kind, key)
+            for place, method in enumerate(methods):
+                values, colour = found[method], groups[METHODS[method].group]
+                ax.plot(values, np.full(len(values), place), "o", color=colour, alpha=0.25,
                         markersize=4, markeredgewidth=0)  # fmt: skip
-                ax.plot(values[:, j].mean(), place, "|", color=colour, markersize=14,
+                ax.plot(values.mean(), place, "|", color=colour, markersize=14,
                         markeredgewidth=3)  # fmt: skip
-            ax.set_yticks(range(len(complete)), [methods[j] for j in complete], fontsize=8)
+            ax.set_yticks(range(len(methods)), methods, fontsize=8)
             ax.set_title(f"{kind} prior" if key == "accuracy" else "")
     for ax, title in zip(axes[1], ("test accuracy, own decisions", "AUC"), strict=True):
         ax.set_xlabel(title)
     fig.suptitle("100 positives, 3000 unlabelled rows: dots are sets, bars their mean")
     save_figure(fig, path)
-    return path
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--sets", nargs="*", default=["*"], help="names or patterns")
-    parser.add_argument("--methods", nargs="*", default=["*"], help="names or patterns")
-    parser.add_argument("--slow", action="store_true", help="with the methods that take minutes")
-    parser.add_argument("--draws", type=int, default=5, help="draws per set")
-    parser.add_argument("--first-draw", type=int, default=0, help="number of the first draw")
-    parser.add_argument("--limit", type=float, default=1800.0, help="seconds for one draw")
-    parser.add_argument("--resume", action="store_true", help="keep what the file has already")
-    parser.add_argument("--report-only", action="store_true", help="tables and pictures again")
-    parser.add_argument("--list", action="store_true", help="print the names")
-    args = parser.parse_args()
-    chosen = lambda names, patterns: [  # noqa: E731
-        name for name in names if any(fnmatch(name, pattern) for pattern in patterns)
-    ]
-    names, methods = chosen(REAL_SETS, args.sets), chosen(METHODS, args.methods)
-    methods = [method for method in methods if args.slow or not METHODS[method].slow]
-    if args.list:
-        print("\n".join(["sets:", *REAL_SETS, "", "methods:", *METHODS]))
-        return
-    if not names or not methods:
-        sys.exit("no set or no method is called that; see --list.")
-    if args.quick:
-        names, args.draws = names[-4:], min(args.draws, 2)
-    stem = "pu-peers-quick" if args.quick else "pu-peers"
-    path = Path(args.out) / f"{stem}.json"
-    if args.report_only:
-        report = json.loads(path.read_text())
-    else:
-        folder = data_folder(args, sorted({REAL_SETS[name].file for name in names}))
-        report = run(names, methods, args, folder, path)
-    write_report(report, stem, Path(args.out))
+def files(options):
+    return [REAL_SETS[name].file for name in options.sets]
 
 
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__, cases, report, entries, data="required", files=files,
+    choices={"sets": list(REAL_SETS), "methods": list(METHODS)},
+    settings={
+        "slow": Setting(False, "with the methods that take minutes"),
+        "draws": Setting(5, "draws per set"), "first_draw": Setting(0, "number of the first draw"),
+    },
+    quick={"sets": list(REAL_SETS)[-2:], "draws": 1},
+)  # fmt: skip

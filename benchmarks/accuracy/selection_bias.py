@@ -1,7 +1,5 @@
 """Positive-unlabelled learning where labelled positives aren't a random sample.
 
-    python benchmarks selection_bias --data FOLDER [--parts methods test coverage]
-
 methods   16 real sets, about 100 labelled positives, 1000 unlabelled and up to 1500 test rows.
           Accuracy, F1 and ROC AUC on test rows, and the error of the prior.
 test      How often labelled_at_random_test rejects, with the prior estimated and known.
@@ -22,21 +20,19 @@ accuracy/vpu.py implements.
 
 from __future__ import annotations
 
-import json
 import time
-import warnings
+from functools import lru_cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from accuracy import vpu
-from results import entry
 from scipy.stats import t
-from shared.common import data_folder, machine, options
+from shared.common import group, markdown_table, mean
 from shared.pu_data import REAL_SETS, read, scaled
 from shared.pu_methods import METHODS, Task
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import f1_score, roc_auc_score
+from study import Case, Setting, Study
 
 from fewlabels import PUSVM, PUEnsemble
 from fewlabels.baselines import PUBaseline
@@ -53,6 +49,7 @@ CHOSEN_ON, SHOWN_ON = SETS[0::2], SETS[1::2]
 # -- data ----------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=2)
 def loaded(folder, name, seed):
     """Rows, which are positive, and their true scores."""
     source = REAL_SETS[name]
@@ -171,92 +168,47 @@ PEERS = {
 ALL = {**OURS, **PEERS}
 
 
-def measured(name, X, y, propensity, truth, X_test, y_test):
+# -- measuring ------------------------------------------------------------------------------------
+
+
+def measure(folder, part, name, mechanism, seed, what, draws):
+    """One figure of a part: of a method, of the test, or of an interval."""
+    X, y, propensity, truth, X_test, y_test = drawn(
+        loaded(folder, name, seed % draws), mechanism, seed
+    )
     prior = float(truth[y == 0].mean())
-    if "true propensities" in name and propensity is None:
-        return None
-    started = time.process_time()
-    score, decide, found = ALL[name](X, y, propensity, prior)
-    decided = decide(X_test)
-    return {
-        "accuracy": float(np.mean(decided == y_test)),
-        "f1": float(f1_score(y_test, decided)),
-        "auc": float(roc_auc_score(y_test, score(X_test))),
-        "prior": prior,
-        "error": None if found is None else abs(float(found) - prior),
-        "cpu": time.process_time() - started,
-    }
-
-
-# -- the run ------------------------------------------------------------------------------------
-
-
-class Cells:
-    """Figures by key, in a file that grows."""
-
-    def __init__(self, path):
-        self.path, self.known = path, {}
-        if path.exists():
-            for line in path.read_text().splitlines():
-                key, value = json.loads(line)
-                self.known[tuple(key)] = value
-
-    def __call__(self, key, measure):
-        if key not in self.known:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.known[key] = measure()
-            with self.path.open("a") as file:
-                file.write(json.dumps([key, self.known[key]]) + "\n")
-        return self.known[key]
-
-
-def keys_of(args, name):
-    """Keys of the figures of one set."""
-    for part in args.parts:
-        if part == "methods":
-            for seed in range(args.draws):
-                for mechanism in MECHANISMS:
-                    yield from ((part, name, mechanism, seed, method) for method in args.methods)
-        if part == "test":
-            for mechanism in MECHANISMS:
-                n = args.random_draws if mechanism == "random" else args.draws
-                for seed, known in product(range(n), ("estimated", "known")):
-                    yield part, name, mechanism, seed, known
-        if part == "coverage":
-            yield from ((part, name, "random", seed, "") for seed in range(args.random_draws))
-
-
-def measure(key, draw):
-    part, _, _, seed, what = key
-    X, y, _, truth, *_ = draw
-    prior = float(truth[y == 0].mean())
-    if part == "methods":
-        try:
-            return measured(what, *draw)
-        except ImportError:
-            return None
     if part == "test":
         given = prior if what == "known" else "estimate"
-        return labelled_at_random_test(
-            X, y, prior=given, n_draws=99, random_state=seed
-        )._asdict() | {"true_prior": prior}
-    found = estimate_prior(X, y, random_state=seed, n_jobs=1)
-    return {"prior": prior, "estimate": found.prior, "low": found.low, "high": found.high}
+        found = labelled_at_random_test(X, y, prior=given, n_draws=99, random_state=seed)
+        return {**found._asdict(), "true_prior": prior}
+    if part == "coverage":
+        found = estimate_prior(X, y, random_state=seed, n_jobs=1)
+        return {"prior": prior, "estimate": found.prior, "width": found.high - found.low,
+                "holds": float(found.low <= prior <= found.high)}  # fmt: skip
+    if "true propensities" in what and propensity is None:
+        return []
+    started = time.process_time()
+    score, decide, found = ALL[what](X, y, propensity, prior)
+    decided = decide(X_test)
+    return {
+        "accuracy": float(np.mean(decided == y_test)), "f1": float(f1_score(y_test, decided)),
+        "auc": float(roc_auc_score(y_test, score(X_test))), "prior": prior,
+        "error": None if found is None else abs(float(found) - prior),
+        "cpu": time.process_time() - started,
+    }  # fmt: skip
 
 
-def run(args, cells, folder):
-    for name in args.sets:
-        kept = {}
-        for key in keys_of(args, name):
-            if key in cells.known:
-                continue
-            seed, mechanism = key[3], key[2]
-            if seed % args.draws not in kept:
-                kept[seed % args.draws] = loaded(folder, name, seed % args.draws)
-            draw = drawn(kept[seed % args.draws], mechanism, seed)
-            cells(key, lambda key=key, draw=draw: measure(key, draw))
-        print(name, f"{time.process_time():.0f} s", flush=True)
+def cases(options):
+    for name in options.sets:
+        for part in options.parts:
+            for mechanism in MECHANISMS if part != "coverage" else MECHANISMS[:1]:
+                is_many = part != "methods" and mechanism == "random"
+                seeds = range(options.random_draws if is_many else options.draws)
+                whats = {"methods": options.methods, "test": ("estimated", "known")}
+                for seed, what in product(seeds, whats.get(part, ("",))):
+                    key = {"part": part, "set": name, "mechanism": mechanism, "seed": seed,
+                           "what": what}  # fmt: skip
+                    yield Case(key, measure, (options.data, *key.values(), options.draws))
 
 
 # -- tables -------------------------------------------------------------------------------------
@@ -269,50 +221,45 @@ PAIRS = (
 )
 
 
-def values_of(cells, method, mechanism, figure):
-    """Figures by set and draw."""
-    return {
-        key[1:4]: value[figure]
-        for key, value in cells.known.items()
-        if key[0] == "methods" and key[4] == method and key[2] == mechanism
-        and value is not None and value[figure] is not None
-    }  # fmt: skip
+class Figures:
+    """Figures of the methods: means over draws by method, mechanism and set."""
 
+    def __init__(self, records):
+        self.records = records
+        self.found = group(records, "what", "mechanism", "set")
+        self.methods = [m for m in ALL if any(key[0] == m for key in self.found)]
 
-def by_set(values):
-    """Means over draws, by set."""
-    sets = [name for name in SETS if any(key[0] == name for key in values)]
-    return {n: float(np.mean([v for key, v in values.items() if key[0] == n])) for n in sets}
+    def by_set(self, method, mechanism, figure):
+        """Means over draws by set."""
+        means = {n: mean(self.found.get((method, mechanism, n), ()), figure) for n in SETS}
+        return {name: value for name, value in means.items() if value is not None}
 
+    def sets(self, mechanism):
+        """Sets of which all methods have figures that can have any."""
+        found = [set(self.by_set(m, mechanism, "accuracy")) for m in self.methods]
+        found = [one for one in found if one]
+        return set.intersection(*found) if found else set()
 
-def cell_of(cells, method, mechanism, figures, sets):
-    """Means over sets of means over draws."""
-    found = [by_set(values_of(cells, method, mechanism, figure)) for figure in figures]
-    if not sets or not all(sets <= set(values) for values in found):
-        return None
-    return "/".join(f"{np.mean([values[name] for name in sets]):.3f}" for values in found)
+    def cell(self, method, mechanism, figures):
+        """Means over sets of means over draws."""
+        sets = self.sets(mechanism)
+        found = [self.by_set(method, mechanism, figure) for figure in figures]
+        if not sets or not all(sets <= set(values) for values in found):
+            return None
+        return "/".join(f"{np.mean([values[name] for name in sets]):.3f}" for values in found)
 
-
-def sets_of(cells, methods, mechanism):
-    """Sets of which all methods have figures that can have any."""
-    found = [by_set(values_of(cells, method, mechanism, "accuracy")) for method in methods]
-    found = [set(values) for values in found if values]
-    return set.intersection(*found) if found else set()
-
-
-def draws_of(cells, method):
-    """The fewest draws of a set and mechanism."""
-    keys = [k[:2] for x in MECHANISMS for k in values_of(cells, method, x, "accuracy")]
-    return min((keys.count(key) for key in set(keys)), default=0)
-
-
-def change_of(cells, plain, weighted, mechanism, sets):
-    """Changes of accuracy by set, means over draws."""
-    before, after = (
-        values_of(cells, method, mechanism, "accuracy") for method in (plain, weighted)
-    )
-    changes = by_set({key: after[key] - before[key] for key in after if key in before})
-    return {name: change for name, change in changes.items() if name in sets}
+    def changes(self, plain, weighted, mechanism):
+        """Changes of accuracy by set, means over the draws that both have."""
+        found = {}
+        for name in SETS:
+            before, after = (
+                {r["seed"]: r["accuracy"] for r in self.found.get((method, mechanism, name), ())}
+                for method in (plain, weighted)
+            )
+            apart = [after[seed] - before[seed] for seed in after if seed in before]
+            if apart:
+                found[name] = float(np.mean(apart))
+        return found
 
 
 def mean_and_interval(changes):
@@ -330,118 +277,102 @@ def lowest(changes):
     return f"{changes[name]:+.3f} ({name.split(',')[0]})"
 
 
-def change_table(cells, about):
-    rows = []
+def change_rows(figures):
     for title, *pair in PAIRS:
-        found = [change_of(cells, *pair, x, SETS) for x in MECHANISMS[1:-1]]
+        found = [figures.changes(*pair, x) for x in MECHANISMS[1:-1]]
         halves = HALVES if title == PAIRS[0][0] else ()  # the page has little room
         for half, sets in (*halves, ("together", SETS)):
             some = [{name: c for name, c in changes.items() if name in sets} for changes in found]
-            rows.append([f"{title}, {len(some[0])} {half}", *map(mean_and_interval, some)])
-        rows += [["lowest of these", *map(lowest, found)]] if halves else []
-    rows = [row for row in rows if any(cell is not None for cell in row[1:])]
-    if rows:
-        n_draws = min(draws_of(cells, method) for _, *pair in PAIRS for method in pair)
-        yield entry(
-            "selection-bias-change", MECHANISMS[1:-1], rows, **about,
-            note=f"mean over sets and its 95 % interval, {n_draws} draws per set",
-            unit="change of accuracy on test rows by true propensities",
-        )  # fmt: skip
+            yield [f"{title}, {len(some[0])} {half}", *map(mean_and_interval, some)]
+        if halves:
+            yield ["lowest of these", *map(lowest, found)]
 
 
-def method_tables(cells, about):
-    methods = [m for m in ALL if any(k[0] == "methods" and k[4] == m for k in cells.known)]
-    # Others are given the prior, or share an estimate.
-    estimating = [m for m in methods if not any(w in m for w in ("prior", "bias", "Ensemble"))]
-    n_draws = {method: draws_of(cells, method) for method in methods}
-    note = "means over sets"
-    for number in sorted(set(n_draws.values())):
-        named = ", ".join(method for method in methods if n_draws[method] == number)
-        note += f"; {number} draw{'s' * (number > 1)} per set: {named}"
-    for name, unit, figures, shown in (
-        ("selection-bias-thresholds", "accuracy/F1 on test rows", ("accuracy", "f1"), methods),
-        ("selection-bias-rankings", "ROC AUC on test rows", ("auc",), methods),
-        ("selection-bias-priors", "mean absolute error of the prior", ("error",), estimating),
-    ):
-        columns = [(x, sets_of(cells, methods, x)) for x in MECHANISMS]
-        rows = [[m, *(cell_of(cells, m, x, figures, of) for x, of in columns)] for m in shown]
-        rows = [row for row in rows if any(cell is not None for cell in row[1:])]
-        if rows:
-            rows += [["sets", *(str(len(of)) for _, of in columns)]] * (len(figures) == 2)
-            yield entry(name, MECHANISMS, rows, unit=unit, note=note, **about)
+def method_rows(figures, kinds, methods):
+    rows = [[m, *(figures.cell(m, x, kinds) for x in MECHANISMS)] for m in methods]
+    if len(kinds) == 2:
+        rows.append(["sets", *(str(len(figures.sets(x))) for x in MECHANISMS)])
+    return rows
 
 
-def test_table(cells, about):
-    rows = []
+def test_rows(records):
+    found = group(records, "what", "mechanism")
     for half, sets in HALVES:
         for what in ("estimated", "known"):
             line = [f"sets {half}, prior {what}"]
             for mechanism in MECHANISMS:
-                values = [
-                    max(v["p_scores"], v["p_features"]) <= v["level"]
-                    for k, v in cells.known.items()
-                    if k[0] == "test" and k[1] in sets and k[2] == mechanism and k[4] == what
-                ]  # fmt: skip
+                here = [r for r in found.get((what, mechanism), ()) if r["set"] in sets]
+                values = [max(r["p_scores"], r["p_features"]) <= r["level"] for r in here]
                 line.append(f"{sum(values)}/{len(values)}" if values else None)
-            if any(cell is not None for cell in line[1:]):
-                rows.append(line)
-    if rows:
-        yield entry("selection-bias-test", MECHANISMS, rows, unit="tests that reject at 5 %",
-                    note="random: level; others: power", **about | {"label": "sets"})  # fmt: skip
+            yield line
 
 
-def coverage_table(cells, about):
-    found = {name: [] for name in [*CHOSEN_ON, *SHOWN_ON]}
-    for key, v in cells.known.items():
-        if key[0] == "coverage":
-            found[key[1]].append((v["low"] <= v["prior"] <= v["high"], v["high"] - v["low"]))
-    found = {name: values for name, values in found.items() if values}
-    if not found:
+def coverage_rows(records):
+    by_set = group(records, "set")
+    if not by_set:
         return
-    lowest = min(found, key=lambda name: np.mean(found[name], axis=0)[0])
-    together = [
-        (f"sets {half}", [value for name in sets for value in found.get(name, ())])
-        for half, sets in HALVES
-    ]
-    together.append(("together", [value for values in found.values() for value in values]))
-    rows = [
-        [name, len(values), *map(float, np.mean(values, axis=0))]
-        for name, values in [*together, (f"{lowest} (lowest)", found[lowest])]
-        if values
-    ]
-    yield entry(
-        "selection-bias-coverage", ["intervals", "contain the truth", "mean width"], rows,
-        formats=[",", ".1%", ".3f"], unit="share of 90 % intervals under random labels",
-        **about | {"label": "sets"},
-    )  # fmt: skip
+    worst = min(by_set, key=lambda name: mean(by_set[name], "holds"))
+    parts = [(f"sets {half}", [r for r in records if r["set"] in sets]) for half, sets in HALVES]
+    parts += [("together", records), (f"{worst} (lowest)", by_set[worst])]
+    for title, some in parts:
+        if some:
+            yield [title, len(some), mean(some, "holds"), mean(some, "width")]
 
 
-def entries(cells, program):
-    info = machine()
-    hardware = f"{info['cores']} cores, {info['processor']}"
-    about = {"program": program, "hardware": hardware, "label": "method"}
-    tables = (method_tables, change_table, test_table, coverage_table)
-    return [found for table in tables for found in table(cells, about)]
+def tables(results):
+    """Name, columns, rows and other arguments of each entry that has figures."""
+    figures = Figures(results.where(part="methods"))
+    methods = figures.methods
+    # Others are given the prior, or share an estimate.
+    estimating = [m for m in methods if not any(w in m for w in ("prior", "bias", "Ensemble"))]
+    draws = {m: len({r["seed"] for r in figures.records if r["what"] == m}) for m in methods}
+    about = {"label": "method", "note": "means over sets; draws per set: " + ", ".join(
+        f"{m} {n}" for m, n in draws.items())}  # fmt: skip
+    found = [
+        ("selection-bias-thresholds", MECHANISMS,
+         method_rows(figures, ("accuracy", "f1"), methods),
+         about | {"unit": "accuracy/F1 on test rows"}),
+        ("selection-bias-rankings", MECHANISMS, method_rows(figures, ("auc",), methods),
+         about | {"unit": "ROC AUC on test rows"}),
+        ("selection-bias-priors", MECHANISMS, method_rows(figures, ("error",), estimating),
+         about | {"unit": "mean absolute error of the prior"}),
+        ("selection-bias-change", MECHANISMS[1:-1], list(change_rows(figures)),
+         {"label": "method", "unit": "change of accuracy on test rows by true propensities",
+          "note": "mean over sets and its 95 % interval"}),
+        ("selection-bias-test", MECHANISMS, list(test_rows(results.where(part="test"))),
+         {"label": "sets", "unit": "tests that reject at 5 %",
+          "note": "random: level; others: power"}),
+        ("selection-bias-coverage", ["intervals", "contain the truth", "mean width"],
+         list(coverage_rows(results.where(part="coverage"))),
+         {"label": "sets", "unit": "share of 90 % intervals under random labels",
+          "formats": [",", ".1%", ".3f"]}),
+    ]  # fmt: skip
+    for name, columns, rows, more in found:
+        rows = [row for row in rows if any(cell is not None for cell in row[1:])]
+        if rows:
+            yield name, columns, rows, more
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
-    parser.add_argument("--methods", nargs="*", default=list(ALL), choices=list(ALL))
-    parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
-    parser.add_argument("--draws", type=int, default=2)
-    parser.add_argument("--random-draws", type=int, default=8)
-    parser.add_argument("--report-only", action="store_true")
-    args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
-    cells = Cells(Path(args.out) / "selection-bias.jsonl")
-    if not args.report_only:
-        run(args, cells, data_folder(args))
-    found = entries(cells, "python benchmarks selection_bias")
-    path = Path(args.out) / "selection-bias.json"
-    path.write_text(json.dumps({"entries": found}, indent=1))
-    print(f"wrote {path}; 'python benchmarks/results.py add {path}' keeps it")
+def report(results):
+    for name, columns, rows, about in tables(results):
+        yield f"## {name}: {about['unit']}"
+        yield markdown_table([about["label"], *columns], rows)
 
 
-if __name__ == "__main__":
-    main()
+def entries(results):
+    return [results.entry(name, columns, rows, **about)
+            for name, columns, rows, about in tables(results)]  # fmt: skip
+
+
+def files(options):
+    return [REAL_SETS[name].file for name in options.sets]
+
+
+STUDY = Study(
+    __doc__, cases, report, entries, data="required", files=files,
+    choices={"parts": PARTS, "methods": list(ALL), "sets": SETS},
+    settings={"draws": Setting(2, "draws of a set and mechanism"),
+              "random_draws": Setting(8, "draws with random labels, for test and coverage")},
+    quick={"sets": SETS[-2:], "methods": ["PUSVM", "PUSVM, true propensities", "forest"],
+           "draws": 1, "random_draws": 1},
+)  # fmt: skip

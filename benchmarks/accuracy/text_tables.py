@@ -1,8 +1,5 @@
 """Tables with texts: `fewlabels fit` and `fit_table` beside TF-IDF and scikit-learn.
 
-    python benchmarks text_tables
-    python benchmarks text_tables --data FOLDER --out FOLDER [--seconds 20] [--quick]
-
 Texts are drawn from small vocabularies of topics, other topics and filler, by fixed seeds; columns
 beside them mean nothing unless said. Every table is made twice as long: a model learns from the
 first half, most of whose rows have no label, and is judged by the second half, which it never saw:
@@ -25,25 +22,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import load_npz
-from shared.common import (
-    data_folder,
-    machine,
-    machine_line,
-    markdown_table,
-    options,
-    write_json,
-    write_text,
-)
+from shared.common import group, pivot
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from study import Case, Setting, Study
 
 from fewlabels import fit_table
 from fewlabels.pipeline import score
@@ -144,6 +135,7 @@ def pumps(rng, n):
 
 
 # Table: its maker, rows, labels of a class, columns of texts, options.
+# Table: its maker, rows, labels of a class, columns of texts, options.
 TABLES = {
     "tickets": (tickets, 4000, 40, ["message"], {}),
     "queues": (queues, 1200, 15, ["message"], {}),
@@ -152,6 +144,7 @@ TABLES = {
     "parts": (parts, 800, 15, ["code"], {"text": ["code"]}),
     "pumps": (pumps, 1000, 20, ["note"], {}),
 }
+NEWSGROUPS = (1000, 40, ["post"], {})
 
 
 def newsgroups(folder, rng, n, group=14):
@@ -255,62 +248,75 @@ def _answers(answers, classes):
     return judge(classes, answers["label"].to_numpy(), answers["score"].to_numpy())
 
 
-def run(name, made, each, columns, asked, seconds):
-    """One table: all methods, and where there is more than text, either alone."""
-    frame, classes = made
+@lru_cache(maxsize=1)
+def made(folder, name, is_quick):
+    """Training rows with a target, test rows and their classes; columns of texts, options."""
+    rng = np.random.default_rng(0)
+    if name == "newsgroups":
+        n, each, columns, asked = NEWSGROUPS
+        frame, classes = newsgroups(folder, rng, 300 if is_quick else n)
+    else:
+        make, n, each, columns, asked = TABLES[name]
+        frame, classes = make(rng, 2 * (max(200, n // 8) if is_quick else n))
     n_train = len(frame) // 2
     target = labelled(np.random.default_rng(2), classes, n_train, each)
-    train, test, truth = frame[:n_train], frame[n_train:], classes[n_train:]
-    started = time.perf_counter()
-    notebook, weight = by_notebook(train, target, test, truth, seconds, asked)
-    took = time.perf_counter() - started
-    result = {
-        "table": name,
-        "measure": "area" if "" in classes else "accuracy",
-        "command line": by_command(train, target, test, truth, seconds, asked),
-        "fit_table": notebook,
-        **baselines(train, target, test, truth, columns, "text" in asked),
-        "texts weigh": weight,
-        "seconds": took,
-    }
-    if name == "pumps":
-        for what, dropped in (("texts alone", [c for c in frame if c not in columns]),
-                              ("without texts", columns)):  # fmt: skip
-            rest = train.drop(columns=dropped)
-            result[what] = by_notebook(rest, target, test, truth, seconds, {})[0]
-    print({k: round(v, 3) if isinstance(v, float) else v for k, v in result.items()}, flush=True)
-    return result
+    return (frame[:n_train], target, frame[n_train:], classes[n_train:]), columns, asked
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--seconds", type=float, default=20.0, help="time budget of a fit")
-    args = parser.parse_args()
-    seconds = 2.0 if args.quick else args.seconds
-    results = []
-    for name, (make, n, each, columns, asked) in TABLES.items():
-        made = make(np.random.default_rng(0), 2 * (max(200, n // 8) if args.quick else n))
-        results.append(run(name, made, each, columns, asked, seconds))
-    if args.data is not None:
-        made = newsgroups(data_folder(args), np.random.default_rng(0), 300 if args.quick else 1000)
-        results.append(run("newsgroups", made, 40, ["post"], {}, seconds))
-    heads = [head for head in results[0] if head not in ("texts alone", "without texts")]
-    rows = [[_cell(result[head]) for head in heads] for result in results]
-    alone = next(result for result in results if result["table"] == "pumps")
-    parts = f"{alone['texts alone']:.3f} from texts alone, {alone['without texts']:.3f} without"
-    said = f"pumps: {parts}."
-    name = "text_tables-quick" if args.quick else "text_tables"
-    told = f"{machine_line(machine())}\n\n{markdown_table(heads, rows)}\n\n{said}\n"
-    write_text(args.out / f"{name}.md", told)
-    write_json(args.out / f"{name}.json", {"machine": machine(), "results": results})
-    print(told)
+def measure(folder, name, method, seconds, is_quick):
+    """Areas or accuracies of a method, or of all baselines."""
+    rows, columns, asked = made(folder, name, is_quick)
+    what, started = "area" if "" in rows[3] else "accuracy", time.perf_counter()
+    about = {"measure": what, "rows": len(rows[0]), "labels": int(np.sum(rows[1] != ""))}
+    if method == "baselines":
+        found = baselines(*rows, columns, "text" in asked)
+        return [{"by": by, "value": value, **about} for by, value in found.items()]
+    if method == "command line":
+        found = [("command line", by_command(*rows, seconds, asked), None)]
+    else:
+        found = [("fit_table", *by_notebook(*rows, seconds, asked))]
+        if name == "pumps":  # either half of what separates the classes
+            others = [name for name in rows[0] if name not in columns]
+            for by, dropped in (("texts alone", others), ("without texts", columns)):
+                part = (rows[0].drop(columns=dropped), *rows[1:])
+                found.append((by, *by_notebook(*part, seconds, {})))
+    about["seconds"] = time.perf_counter() - started
+    return [{"by": by, "value": value, "texts_weigh": weight, **about}
+            for by, value, weight in found]  # fmt: skip
 
 
-def _cell(value):
-    if isinstance(value, float):
-        return "-" if np.isnan(value) else f"{value:.3f}"
-    return "" if value is None else str(value)
+def cases(options):
+    for name in options.sets:
+        if name == "newsgroups" and options.data is None:
+            continue
+        for method in ("command line", "fit_table", "baselines"):
+            yield Case({"table": name, "method": method}, measure,
+                       (options.data, name, method, options.seconds, options.quick))  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+def report(results):
+    yield "ROC AUC where one class is looked for, accuracy where there are several."
+    yield pivot(results.records, ("table", "measure", "rows", "labels"), "by", "value")
+
+
+def entries(results):
+    shown = ["fit_table", "logistic regression", "naive Bayes", "label spreading",
+             "self-training"]  # fmt: skip
+    rows = []
+    for name, some in group(results.records, "table").items():
+        values = {r["by"]: r["value"] for r in some}
+        first = some[0]
+        rows.append([name, f"{first['rows']}, {first['labels']}", first["measure"],
+                     *(values.get(by) for by in shown)])  # fmt: skip
+    return [results.entry(
+        "text-tables", ["rows, labels", "measure", "fewlabels", *shown[1:]], rows, label="table",
+        unit="ROC AUC or accuracy", formats=["", "", *[".3f"] * 5],
+    )]  # fmt: skip
+
+
+STUDY = Study(
+    __doc__, cases, report, entries, data="optional",
+    choices={"sets": [*TABLES, "newsgroups"]},
+    settings={"seconds": Setting(20.0, "time budget of a fit")},
+    quick={"sets": ["queues", "pumps"], "seconds": 2.0},
+)  # fmt: skip

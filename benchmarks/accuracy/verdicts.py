@@ -1,32 +1,28 @@
 """How many verdicts of a fit are right, where the truth is known but hidden from the fit.
 
-    python benchmarks verdicts --data FOLDER [--part noise signal rivals prior] [--sets 40]
-
-noise   Tables of noise with 20, 60 and 200 labels: how often the permutation test says "signal".
+noise   Tables of noise with 20, 60 and 200 labels: how often the permutation test finds a signal.
 signal  Real sets: outcomes of the test by the true ROC AUC of the same model.
 rivals  Real sets: which methods compare_with_baselines calls better or worse, and how many of
-        these are better or worse on rows that no method has seen.
-prior   Real sets, labelled at random and by their largest column: how often the estimated prior
-        is said to contradict the labelled rows, by how far it is from the truth.
+        these are better or worse on rows that no method has seen. Without an interval, the
+        greater score would decide.
+prior   Real sets, labelled at random and by their largest column: how often the report says that
+        the estimated prior contradicts the labelled rows, by how far it is from the truth.
 
-Sets are taken in turn for choosing rules ("chosen on") and for reporting ("shown on").
+Sets are taken in turn for choosing rules ("chosen on") and for reporting ("shown on"). --fast
+leaves out forests and graphs, and takes default settings.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
-import warnings
-from collections import Counter
-from itertools import product
-from pathlib import Path
+from functools import lru_cache
 
 import numpy as np
 from scipy.stats import norm
+from shared.common import group, markdown_table
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
+from study import Case, Setting, Study
 
 from fewlabels import PUSVM, S3VM, PUEnsemble, tune
 from fewlabels._util.deadline import ENDLESS
@@ -38,7 +34,6 @@ from fewlabels.baselines.methods import (
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.positive_unlabelled import comparison as of_positives
 from fewlabels.model_selection.semi_supervised import comparison as of_classes
-from fewlabels.report.evidence.intervals import counted_interval
 from fewlabels.report.evidence.model_tests import run_tests
 
 SETS = """australian clean1_musk diabetes heart_statlog house_votes ionosphere liver_disorders
@@ -47,14 +42,11 @@ adbench_pageblocks adbench_satellite adbench_spambase adbench_vowels adbench_wav
 adbench_annthyroid mushrooms phishing cod_rna ijcnn1 a9a bank_additional usmo_krvskp chapelle_g50c
 usps madelon usmo_isolet poker_hand_train cbcl_faces w8a shuttle mnist ssl_coil2 ssl_usps
 usmo_heart usmo_liverdisorders""".split()
-
 ROWS, TRAIN = 1500, 400
 # Labelled rows: of positives, and of two classes.
 POSITIVES, LABELS = (40, 15), (40, 12)
-
-
-# Without the methods that take long.
-QUICK = False
+OUTCOMES = ("signal", "no signal", "too few labels")
+PARTS, KINDS = ["noise", "signal", "rivals", "prior"], ["positives", "classes"]
 
 
 def table(kind, n_labels, area, seed, n=500, columns=5):
@@ -66,10 +58,11 @@ def table(kind, n_labels, area, seed, n=500, columns=5):
     return X, np.where(is_labelled, positive, 0 if kind == "positives" else -1)
 
 
-def halves(k):
-    return "chosen on" if k % 2 == 0 else "shown on"
+def half_of(name):
+    return "chosen on" if SETS.index(name) % 2 == 0 else "shown on"
 
 
+@lru_cache(maxsize=2)
 def real(folder, name, seed=0):
     """Rows of a set in a random order, and which are positive."""
     with np.load(folder / f"{name}.npz") as file:
@@ -111,195 +104,205 @@ def split_classes(positive, n_labels):
     return train, y, test
 
 
-def problems(folder, sets, kinds, both, seeds=(0,)):
-    """Real problems: name, half, kind, rows and labels, truth, test rows.
-
-    With many and with few labels; or, unless ``both``, one of these in turn.
-    """
-    for seed, (k, name) in product(seeds, enumerate(SETS[:sets])):
-        X, positive = real(folder, name, seed)
-        places = (0, 1) if both else (k // 2 % 2,)
-        for kind in kinds:
-            for place in places:
-                n_labels = (POSITIVES if kind == "positives" else LABELS)[place]
-                found = (
-                    positives_of(X, positive, n_labels)
-                    if kind == "positives"
-                    else split_classes(positive, n_labels)
-                )
-                if found:
-                    yield name, halves(k), kind, n_labels, X, positive, found
+def problem(folder, name, seed, kind, n_labels):
+    """Rows, which are positive, and training rows, labels and test rows; None for too few."""
+    X, positive = real(folder, name, seed)
+    make = positives_of if kind == "positives" else lambda X, *rest: split_classes(*rest)
+    found = make(X, positive, n_labels)
+    return found and (X, positive, *found)
 
 
 def fitted(kind, k, X, y, seconds):
     """A model of the problem; its settings are the defaults if there are no seconds to choose."""
-    machine = S3VM() if kind == "classes" else PUSVM(prior=0.3)
+    model = S3VM() if kind == "classes" else PUSVM(prior=0.3)
     if kind == "positives" and k % 3 == 0 and seconds:
-        machine = PUEnsemble(n_bags=15)
-    if not seconds:
-        return machine.fit(X, y)
-    return tune(machine, X, y, time_budget=seconds, random_state=0)
+        model = PUEnsemble(n_bags=15)
+    return tune(model, X, y, time_budget=seconds, random_state=0) if seconds else model.fit(X, y)
 
 
-def pu_rivals(seed):
-    return [
-        one for one in positive_unlabelled_methods(seed) if "forest" not in one.name or not QUICK
-    ]
+def methods_of(kind, is_fast):
+    """Baselines of a task."""
+    make = positive_unlabelled_methods if kind == "positives" else semi_supervised_methods
+    slow = "forest" if kind == "positives" else "several"
+    return lambda seed: [one for one in make(seed) if not is_fast or slow not in one.name]
 
 
-def few_label_rivals(seed):
-    return [one for one in semi_supervised_methods(seed) if "several" not in one.name or not QUICK]
+# -- measuring ---------------------------------------------------------------------------------
 
 
-def noise(repeats, seconds, kinds):
-    print("situation    labels  outcomes  CPU s")
-    for kind in kinds:
-        for n_labels in (20, 60, 200):
-            outcomes, started = Counter(), time.process_time()
-            for seed in range(repeats):
-                X, y = table(kind, n_labels, 0.5, 100 * n_labels + seed)
-                found = run_tests(fitted(kind, seed, X, y, seconds), X, y, ENDLESS).signal
-                outcomes[found.outcome] += 1
-            cpu = (time.process_time() - started) / repeats
-            print(f"{kind:11}  {n_labels:6}  {dict(outcomes)}  {cpu:.1f}", flush=True)
+def measure_noise(kind, n_labels, seed, seconds):
+    X, y = table(kind, n_labels, 0.5, 100 * n_labels + seed)
+    return {"outcome": run_tests(fitted(kind, seed, X, y, seconds), X, y, ENDLESS).signal.outcome}
 
 
-def signal(folder, sets, seconds, kinds):
-    print("set  kind  labels  outcome  held-out area (interval)  true area")
-    counts = Counter()
-    for k, (name, half, kind, n_labels, X, positive, found) in enumerate(
-        problems(folder, sets, kinds, True)
-    ):
-        train, y, test = found
-        machine = fitted(kind, k, X[train], y, seconds)
-        told = run_tests(machine, X[train], y, ENDLESS).signal
-        true = roc_auc_score(positive[test], machine.decision_function(X[test]))
-        worth = "true area < 0.6" if true < 0.6 else "0.6 to 0.7" if true < 0.7 else ">= 0.7"
-        counts[half, kind, worth, told.outcome] += 1
-        print(
-            f"{name:20} {kind:9} {n_labels:3} {told.outcome:14} {told.area:.2f} "
-            f"({told.low:.2f} to {told.high:.2f})  {true:.2f}  {half}", flush=True,
-        )  # fmt: skip
-    for key, count in sorted(counts.items()):
-        print(*key, count, sep=" | ")
+def measure_signal(folder, kind, name, n_labels, seconds):
+    found = problem(folder, name, 0, kind, n_labels)
+    if found is None:
+        return []
+    X, positive, train, y, test = found
+    model = fitted(kind, SETS.index(name), X[train], y, seconds)
+    signal = run_tests(model, X[train], y, ENDLESS).signal
+    true = float(roc_auc_score(positive[test], model.decision_function(X[test])))
+    return {"outcome": signal.outcome, "area": signal.area, "low": signal.low,
+            "high": signal.high, "true": true}  # fmt: skip
 
 
-def truths(machine, kind, X, positive, train, y, test):
+def truths(model, kind, X, positive, train, y, test, methods):
     """The true score of every method by its name, fitted to all training rows."""
-    ours = type(machine).__name__
+    ours = type(model).__name__
     if kind == "positives":
-        scores = {ours: roc_auc_score(positive[test], machine.decision_function(X[test]))}
-        for method in pu_rivals(0):
-            model = clone(method.estimator).fit(X[train], y)
-            scores[method.name] = roc_auc_score(positive[test], compute_decision(model, X[test]))
+        scores = {ours: roc_auc_score(positive[test], model.decision_function(X[test]))}
+        for method in methods:
+            fit = clone(method.estimator).fit(X[train], y)
+            scores[method.name] = roc_auc_score(positive[test], compute_decision(fit, X[test]))
         return scores
-    scores = {ours: np.mean(machine.predict(X[test]) == positive[test])}
-    for method in few_label_rivals(0):
+    scores = {ours: np.mean(model.predict(X[test]) == positive[test])}
+    for method in methods:
         rows = y >= 0 if method.trains_on == "labels" else slice(None)
-        model = clone(method.estimator).fit(X[train][rows], y[rows])
-        scores[method.name] = np.mean(model.predict(X[test]) == positive[test])
+        fit = clone(method.estimator).fit(X[train][rows], y[rows])
+        scores[method.name] = np.mean(fit.predict(X[test]) == positive[test])
     return scores
 
 
-def rivals(folder, sets, seconds, kinds, seeds, out):
-    print("set  kind  labels  verdict: method, difference found, true difference")
-    claims, before, written = {}, {}, []
-    for k, (name, half, kind, n_labels, X, positive, found) in enumerate(
-        problems(folder, sets, kinds, False, seeds)
-    ):
-        train, y, test = found
-        machine = fitted(kind, k, X[train], y, seconds)
-        compared = compare_with_baselines(
-            machine, X[train], y, time_budget=2 * seconds or 600, random_state=0
-        )
-        true = truths(machine, kind, X, positive, train, y, test)
-        ours = true[type(machine).__name__]
-        for line in compared.differences.itertuples():
-            apart = ours - true[line.name]
-            where = "worse than" if line.ahead else "better than"
-            is_right = apart < 0 if line.ahead else apart > 0
-            # What the greater score says without an interval.
-            before.setdefault((half, kind, where), []).append(is_right)
-            written.append(
-                {"set": name, "half": half, "kind": kind, "labels": n_labels, "rival": line.name,
-                 "claim": where if line.clear else None, "difference": line.difference,
-                 "low": line.low, "high": line.high, "true": apart, "right": bool(is_right)}
-            )  # fmt: skip
-            if line.clear:
-                claims.setdefault((half, kind, where), []).append(is_right)
-                print(
-                    f"{name:20} {kind:9} {n_labels:3} {where} {line.name}: {line.difference:+.3f} "
-                    f"({line.low:+.3f} to {line.high:+.3f}), {apart:+.3f} "
-                    f"{'' if is_right else 'WRONG'}  {half}  {compared.folds} folds", flush=True,
-                )  # fmt: skip
-        print(f"{name:20} {kind:9} {n_labels:3} {compared.outcome}", flush=True)
-        if out:
-            out.write_text(json.dumps(written, indent=1))
-    for key in sorted(before):
-        right, was = claims.get(key, []), before[key]
-        print(*key, f"{sum(right)} of {len(right)} claims right",
-              f"({sum(was)} of {len(was)} by the greater score)", sep=" | ")  # fmt: skip
-    right = [one for of_one in claims.values() for one in of_one]
-    low, high = counted_interval(sum(right), len(right)) if right else (0.0, 1.0)
-    print(f"all: {sum(right)} of {len(right)} claims right, 90 % interval {low:.3f} to {high:.3f}")
+def measure_rivals(folder, kind, name, seed, n_labels, seconds, is_fast):
+    """A record of each rival: the claim, and whether it is right."""
+    found = problem(folder, name, seed, kind, n_labels)
+    if found is None:
+        return []
+    X, positive, train, y, test = found
+    methods = methods_of(kind, is_fast)
+    of_positives.positive_unlabelled_methods = methods_of("positives", is_fast)
+    of_classes.semi_supervised_methods = methods_of("classes", is_fast)
+    model = fitted(kind, SETS.index(name), X[train], y, seconds)
+    compared = compare_with_baselines(
+        model, X[train], y, time_budget=2 * seconds or 600, random_state=0
+    )
+    true = truths(model, kind, X, positive, train, y, test, methods(0))
+    records = []
+    for line in compared.differences.itertuples():
+        apart = float(true[type(model).__name__] - true[line.name])
+        records.append({
+            "rival": line.name, "claim": "worse" if line.ahead else "better",
+            "clear": bool(line.clear), "difference": line.difference, "low": line.low,
+            "high": line.high, "true": apart,
+            "right": bool(apart < 0 if line.ahead else apart > 0),
+        })  # fmt: skip
+    return records
 
 
-def prior(folder, sets, seeds):
-    print("set  labelled  prior (interval)  truth  held-out area  contradicts the labels")
-    counts = Counter()
-    for seed, (k, name) in product(seeds, enumerate(SETS[:sets])):
-        X, positive = real(folder, name, seed)
-        for biased in (False, True):
-            found = positives_of(X, positive, POSITIVES[0], biased)
-            if not found:
+def measure_prior(folder, name, seed, is_biased):
+    X, positive = real(folder, name, seed)
+    found = positives_of(X, positive, POSITIVES[0], is_biased)
+    if not found:
+        return []
+    train, y, _ = found
+    model = PUSVM().fit(X[train], y)
+    tests = run_tests(model, X[train], y, ENDLESS)
+    truth = float(positive[train][y == 0].mean())
+    return {"estimate": model.prior_, "truth": truth, "reported": tests.contradiction is not None,
+            "prior": "collapsed" if model.prior_ < truth / 3 else "others"}  # fmt: skip
+
+
+def cases(options):
+    seconds = 0.0 if options.fast else options.seconds
+    for part in options.parts:
+        if part == "prior":
+            for seed in options.seeds:
+                for name in options.sets:
+                    for is_biased in (False, True):
+                        key = {"part": part, "set": name, "seed": seed, "biased": is_biased}
+                        yield Case(key, measure_prior, (options.data, name, seed, is_biased))
+            continue
+        for kind in options.kinds:
+            key = {"part": part, "kind": kind}
+            labels = POSITIVES if kind == "positives" else LABELS
+            if part == "noise":
+                for n_labels in (20, 60, 200):
+                    for seed in range(options.repeats):
+                        yield Case(key | {"labels": n_labels, "seed": seed}, measure_noise,
+                                   (kind, n_labels, seed, seconds))  # fmt: skip
                 continue
-            train, y, _ = found
-            machine = PUSVM().fit(X[train], y)
-            told = run_tests(machine, X[train], y, ENDLESS)
-            truth = float(positive[train][y == 0].mean())
-            off = "less than a third" if machine.prior_ < truth / 3 else "at least a third"
-            counts[halves(k), off, told.contradiction is not None] += 1
-            low, high = machine.prior_interval_
-            print(
-                f"{name:20} {'biased' if biased else 'random'} {machine.prior_:.3g} "
-                f"({low:.2g} to {high:.2g})  {truth:.2f}  {told.signal.area:.2f}  "
-                f"{told.contradiction}  {halves(k)}", flush=True,
-            )  # fmt: skip
-    for (half, off, said), count in sorted(counts.items()):
-        print(f"{half} | estimate {off} of the truth | contradiction {said} | {count}")
+            for name in options.sets:
+                more = {"set": name, "half": half_of(name)}
+                if part == "signal":
+                    for n_labels in labels:
+                        yield Case(key | more | {"labels": n_labels}, measure_signal,
+                                   (options.data, kind, name, n_labels, seconds))  # fmt: skip
+                    continue
+                n_labels = labels[SETS.index(name) // 2 % 2]
+                for seed in options.seeds:
+                    yield Case(
+                        key | more | {"labels": n_labels, "seed": seed}, measure_rivals,
+                        (options.data, kind, name, seed, n_labels, seconds, options.fast),
+                    )  # fmt: skip
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--part", nargs="+", default=["noise", "signal", "rivals", "prior"])
-    parser.add_argument("--kinds", nargs="+", default=["positives", "classes"])
-    parser.add_argument("--sets", type=int, default=40)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of rivals and prior")
-    parser.add_argument("--out", type=Path, help="a file of JSON for what rivals compares")
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=10.0, help="of the choice of settings")
-    parser.add_argument("--train", type=int, default=TRAIN, help="training rows")
-    parser.add_argument("--labels", type=int, help="labelled rows, in place of few and many")
-    parser.add_argument("--quick", action="store_true", help="defaults, no forests or graphs")
-    options = parser.parse_args()
-    QUICK, TRAIN = options.quick, options.train
-    if options.labels:
-        POSITIVES = LABELS = (options.labels,) * 2
-    if QUICK:
-        options.seconds = 0.0
-        of_positives.positive_unlabelled_methods, of_classes.semi_supervised_methods = (
-            pu_rivals,
-            few_label_rivals,
-        )
-    warnings.simplefilter("ignore")
-    if "noise" in options.part:
-        noise(options.repeats, options.seconds, options.kinds)
-    if "signal" in options.part:
-        signal(options.data, options.sets, options.seconds, options.kinds)
-    if "rivals" in options.part:
-        rivals(
-            options.data, options.sets, options.seconds, options.kinds, options.seeds, options.out
-        )
-    if "prior" in options.part:
-        prior(options.data, options.sets, options.seeds)
+# -- the report --------------------------------------------------------------------------------
+
+
+def outcome_rows(records, *fields):
+    """How often each outcome was found."""
+    for key, some in group(records, *fields).items():
+        counts = [sum(r["outcome"].startswith(one) for r in some) for one in OUTCOMES]
+        yield [", ".join(map(str, key)), *counts]
+
+
+def claim_rows(records):
+    for (half, kind), some in group(records, "half", "kind").items():
+        clear = [r for r in some if r["clear"]]
+        yield [f"{kind}, {half}", len(clear), sum(r["right"] for r in clear), len(some),
+               sum(r["right"] for r in some)]  # fmt: skip
+
+
+def prior_rows(records):
+    return [[kind, len(some), sum(r["reported"] for r in some)]
+            for kind, some in group(records, "prior").items()]  # fmt: skip
+
+
+def strength(record):
+    true = record["true"]
+    return "below 0.6" if true < 0.6 else "0.6 to 0.7" if true < 0.7 else "0.7 or more"
+
+
+def report(results):
+    for (name, columns, rows), title in zip(
+        tables(results), ("Noise", "Signals", "Claims", "Priors"), strict=True
+    ):
+        if rows:
+            yield f"## {title}"
+            yield markdown_table([name, *columns], rows)
+
+
+def tables(results):
+    """Label, columns and rows of each table."""
+    signals = [{**r, "strength": strength(r)} for r in results.where(part="signal")]
+    return (
+        ("task, labels", OUTCOMES,
+         list(outcome_rows(results.where(part="noise"), "kind", "labels"))),
+        ("ROC AUC on unseen rows, sets", OUTCOMES,
+         list(outcome_rows(signals, "strength", "half"))),
+        ("verdicts", ["claims", "right", "by the greater score", "right"],
+         list(claim_rows(results.where(part="rivals")))),
+        ("class prior", ["estimates", "reported"], prior_rows(results.where(part="prior"))),
+    )  # fmt: skip
+
+
+def entries(results):
+    names = ("verdicts-noise", "verdicts-signal", "verdicts", "collapsed-priors")
+    units = ("tables", "tables", "claims", "estimates")
+    return [results.entry(name, columns, rows, label=label, unit=unit)
+            for name, unit, (label, columns, rows) in zip(names, units, tables(results),
+                                                         strict=True) if rows]  # fmt: skip
+
+
+STUDY = Study(
+    __doc__, cases, report, entries, data="required",
+    choices={"parts": PARTS, "kinds": KINDS, "sets": SETS},
+    settings={
+        "seeds": Setting([0], "seeds of the parts rivals and prior"),
+        "repeats": Setting(20, "tables of noise"),
+        "seconds": Setting(10.0, "seconds of the choice of settings"),
+        "fast": Setting(False, "default settings, no forests and graphs"),
+    },
+    quick={"sets": ["heart_statlog"], "repeats": 1, "fast": True},
+)  # fmt: skip

@@ -1,11 +1,9 @@
-"""What the benchmark programs share: options, data, clocks, memory, tables, pictures."""
+"""What the benchmark programs share: data, clocks, memory, child processes, tables, pictures."""
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import gc
-import json
 import math
 import multiprocessing
 import os
@@ -30,40 +28,7 @@ ADBENCH = [
 COLOURS = ["#0b63a5", "#d1641a", "#5a8f3c", "#8c6bb1", "#7f7f7f"]
 
 
-# -- options and data --------------------------------------------------------------------
-
-
-def options(description):
-    """Argument parser with the options that every benchmark has."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=os.environ.get("FEWLABELS_DATA") or None,
-        help="folder with the data sets (default: environment variable FEWLABELS_DATA)",
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("results"), help="folder for tables and pictures"
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="tiny sizes, seconds: does the program work?"
-    )
-    return parser
-
-
-def data_folder(args, names=()):
-    """The data folder with the sets ``names`` in it, or an exit with one sentence."""
-    if args.data is None or not Path(args.data).is_dir():
-        sys.exit(
-            "the data folder is missing: pass --data FOLDER or set FEWLABELS_DATA "
-            f"(given: {args.data})."
-        )
-    missing = [name for name in names if not (Path(args.data) / f"{name}.npz").is_file()]
-    if missing:
-        sys.exit(f"the data folder {args.data} lacks {', '.join(f'{n}.npz' for n in missing)}.")
-    return Path(args.data).resolve()
+# -- data ------------------------------------------------------------------------------------
 
 
 def load_set(folder, name):
@@ -273,16 +238,52 @@ def write_text(path, text):
     os.replace(draft, path)
 
 
-def write_json(path, data):
-    write_text(path, json.dumps(data, indent=1, default=_plain) + "\n")
-
-
-def _plain(value):
+def plain(value):
+    """Return a value as JSON holds it."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
         return value.tolist()
     return str(value)
+
+
+def group(records, *fields):
+    """Lists of records by the values of some fields, in the order of the first of each."""
+    found = {}
+    for record in records:
+        key = tuple(record.get(name) for name in fields)
+        found.setdefault(key if len(fields) > 1 else key[0], []).append(record)
+    return found
+
+
+def mean(records, name):
+    """Mean of a figure over the records that have it, or None."""
+    values = [record[name] for record in records if record.get(name) is not None]
+    return float(np.mean(values)) if values else None
+
+
+def pivot(records, rows, column, value, form=".3f"):
+    """Markdown table of means: a line per value of ``rows``, a column per value of ``column``.
+
+    Parameters
+    ----------
+    rows : str or tuple of str
+        Fields that name a line.
+    value : str or callable
+        A figure, or a function of the records of a cell.
+    """
+    rows = (rows,) if isinstance(rows, str) else rows
+    columns = list(group(records, column))
+    lines = []
+    for _, some in group(records, *rows).items():
+        cells = group(some, column)
+        line = [some[0][name] for name in rows]
+        for name in columns:
+            here = cells.get(name)
+            found = here and (value(here) if callable(value) else mean(here, value))
+            line.append(found if found is None or isinstance(found, str) else format(found, form))
+        lines.append(line)
+    return markdown_table([*rows, *map(str, columns)], lines)
 
 
 def markdown_table(columns, rows):

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
-import results as results_file
 from scipy.stats import binom
-from shared.common import machine, machine_line, markdown_table
 
 LEVEL = 0.9
 # A verdict of "no signal" is wrong from this true ROC AUC of a model on, unless it says that it
@@ -108,7 +104,7 @@ def verdicts(found: list[dict]) -> list[list]:
 def means(found: list[dict]) -> list[list]:
     """Means of ranks, calibration errors and seconds, by part, labels and signal."""
     table, parts = [], ("positives", "classes", "one-class")
-    kept = [one for one in found if one["part"] in parts and "error" not in one]
+    kept = [one for one in found if one["part"] in parts]
     for key in dict.fromkeys((one["part"], one["labels"], strength(one)) for one in kept):
         own = [one for one in kept if (one["part"], one["labels"], strength(one)) == key]
 
@@ -128,7 +124,7 @@ def means(found: list[dict]) -> list[list]:
 
 def flags(found: list[dict]) -> list[list]:
     """How often labelled rows are said to be unlike the rest, by what decided who was labelled."""
-    kept, table = [one for one in found if one["part"] == "unlike" and "error" not in one], []
+    kept, table = [one for one in found if one["part"] == "unlike"], []
     for labels in dict.fromkeys(one["labels"] for one in kept):
         own = [one for one in kept if one["labels"] == labels]
         said = [one for one in own if one["unlike"]]
@@ -137,13 +133,12 @@ def flags(found: list[dict]) -> list[list]:
     return table
 
 
-def print_summary(found: list[dict], folder: Path) -> None:
-    """Print the tables; write them as Markdown, and some as entries for the results file."""
-    errors = [one for one in found if "error" in one]
+def tables(found: list[dict]) -> list[tuple]:
+    """Return name, title, label, columns, formats and rows of each table."""
     title = "Intervals of 90 % (held-out AUC: 99 %) that hold the truth"
     columns = ["cases", "coverage", "mean width", "P(this few or fewer)", "Holm"]
     formats = ["d", ".3f", ".3f", ".3g", ".3g"]
-    tables = [
+    return [
         ("hidden-truth", f"{title}, and their mean width", "quantity, labels",
          [f"{signal} signal" for signal in SIGNALS], [""] * 4, by_signal(found)),
         ("", title, "quantity, labels, signal", columns, formats, coverage(found, _SIGNAL)),
@@ -160,23 +155,8 @@ def print_summary(found: list[dict], folder: Path) -> None:
           "seconds over budget", "share over 1.5 budgets"],
          ["d", ".2f", ".3f", ".3f", ".2f", ".2f"], means(found)),
     ]  # fmt: skip
-    text, entries = ["# Reports against hidden truth", machine_line(machine())], []
-    for name, title, label, columns, formats, rows in tables:
-        shown = [[row[0], *map(_shown, row[1:], formats)] for row in rows]
-        text += [f"## {title}", markdown_table([label, *columns], shown)]
-        if rows and name:
-            entries.append(
-                results_file.entry(
-                    name, columns, rows, unit="shares and counts", label=label, formats=formats,
-                    program="hidden_truth.py", hardware=machine()["processor"],
-                )
-            )  # fmt: skip
-    if errors:
-        text += ["## Errors", *sorted({f"* {one['name']}: {one['error']}" for one in errors})]
-    results_file.write(entries, folder, "hidden-truth")
-    (folder / "hidden-truth.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
-    print("\n\n".join(text))
 
 
-def _shown(value: float | None, form: str) -> str:
+def shown(value: float | None, form: str) -> str:
+    """Return a cell as text."""
     return "" if value is None else format(value, form)

@@ -1,33 +1,29 @@
-"""Simulated annotators: accuracy against answers, beside other tools; intervals; advice to stop.
+"""Simulated annotators: accuracy against answers, compared with other tools; intervals; advice.
 
-    python benchmarks labelling_annotators run --data FOLDER --out FILE [--sets a,b] [--draws 5]
-    python benchmarks labelling_annotators show --out FILE [--entries RESULTS]
-
-``run`` adds a line of JSON for every set, draw and way of asking to FILE, and goes on where it
-ended. Each draw is a pool of at most 500 rows (60 % of the set) and at most 1 000 others, on which
+Each draw is a pool of at most 500 rows (60 % of the set) and at most 1 000 others, on which
 accuracy is measured after every fifth answer. The annotator is always right. ``mixed`` and
 ``random`` are the page's session, ``mixed rbf`` with another kernel. The others are a rule and a
-learner of other tools (``pip install scikit-activeml modAL-python small-text``). Of ``mixed`` it
-also keeps the interval shown for the error after 50, 100 and 200 answers beside the error on the
-other rows; and in the first draws (``--looks-at``) where it advised to stop. ``show`` makes
-tables of the file, and with ``--entries`` a file for ``results.py add``.
+learner of other tools (``pip install scikit-activeml modAL-python small-text``). Of ``mixed`` the
+program also keeps the interval shown for the error after 50, 100 and 200 answers, and the error on
+the other rows; and in the first draws (``--looks-at``) when it advised to stop. By default it runs
+the sets that the rules weren't chosen on.
 """
 
-import argparse
-import json
+from __future__ import annotations
+
 import tempfile
-import time
-import warnings
 from pathlib import Path
 
 import numpy as np
-from accuracy.labelling.sets import CHOSEN_ON, UNSEEN, draw_of, encoder_of, text_columns
-from accuracy.labelling.summary import entries, tables
+from study import Case, Setting, Study
 
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import TARGET, Session
 from fewlabels.tables.answers.file import AnswerFile
 from fewlabels.tables.reading.options import ColumnOptions
+
+from .sets import CHOSEN_ON, UNSEEN, draw_of, encoder_of, text_columns
+from .summary import tables
 
 LOOKS = (50, 100, 200)
 STEP = 5
@@ -99,7 +95,7 @@ def accuracy_of(learner, rest, truth):
 
 def compared(name, pool, others, ask, draw, n_answers):
     """The same of another tool."""
-    from accuracy.labelling.peers import answered, rows_for
+    from .peers import answered, rows_for
 
     (frame, truth), (rest, rest_truth) = pool, others
     encoder = encoder_of(name, frame)
@@ -109,55 +105,58 @@ def compared(name, pool, others, ask, draw, n_answers):
     return {"accuracy": [round(one, 5) for one in scores]}
 
 
-def run(args):
-    done = set()
-    if args.out.exists():
-        for line in args.out.read_text(encoding="utf-8").splitlines():
-            one = json.loads(line)
-            done.add((one["set"], one["ask"], one["draw"]))
-    for draw in range(args.draws):
-        for name in args.sets.split(","):
-            pool, others = draw_of(args.data, name, draw)
-            for ask in args.asks.split(","):
-                if ask in OF_TEXTS and not text_columns(name):
-                    continue
-                if (name, ask, draw) in done:
-                    continue
-                since, n = time.process_time(), min(args.answers, len(pool[1]) - 1)
-                n -= n % STEP
-                if ask in OURS:
-                    found = simulate(name, pool, others, ask, draw, n, args.looks_at)
-                else:
-                    found = compared(name, pool, others, ask, draw, n)
-                line = {"set": name, "ask": ask, "draw": draw, **found,
-                        "seconds": round(time.process_time() - since, 1)}  # fmt: skip
-                with args.out.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(line) + "\n")
+def measure(folder, name, ask, draw, n_answers, n_advice):
+    """What one way of asking reaches."""
+    pool, others = draw_of(folder, name, draw)
+    n = min(n_answers, len(pool[1]) - 1)
+    n -= n % STEP
+    if ask in OURS:
+        return simulate(name, pool, others, ask, draw, n, n_advice)
+    return compared(name, pool, others, ask, draw, n)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["run", "show"])
-    parser.add_argument("--data", type=Path)
-    other = f"by default the unseen half; the other one: {','.join(CHOSEN_ON)}"
-    parser.add_argument("--sets", default=",".join(UNSEEN), help=other)
-    parser.add_argument("--asks", default=",".join(OURS[:2] + THEIRS + OF_TEXTS))
-    parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--answers", type=int, default=200)
-    parser.add_argument("--looks-at", type=int, default=1, help="draws with advice to stop")
-    parser.add_argument("--entries", type=Path, help="write entries of the results file here")
-    parser.add_argument("--out", type=Path, required=True)
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if args.what == "run":
-        run(args)
-    else:
-        lines = args.out.read_text(encoding="utf-8").splitlines()
-        rows = [json.loads(line) for line in lines]
-        print(tables(rows, STEP))
-        if args.entries:
-            args.entries.write_text(json.dumps(entries(rows, STEP)), encoding="utf-8")
+def cases(options):
+    names = options.sets if options.is_restricted else UNSEEN
+    for draw in range(options.draws):
+        for name in names if not options.quick else options.sets:
+            for ask in options.asks:
+                if ask not in OF_TEXTS or text_columns(name):
+                    yield Case(
+                        {"set": name, "ask": ask, "draw": draw},
+                        measure,
+                        (options.data, name, ask, draw, options.answers, options.looks_at),
+                    )
 
 
-if __name__ == "__main__":
-    main()
+def report(results):
+    return tables(results.records, STEP)
+
+
+def entries(results):
+    from .summary import entries
+
+    return [
+        results.entry(name, *rest, **about)
+        for name, *rest, about in entries(results.records, STEP)
+    ]
+
+
+STUDY = Study(
+    __doc__,
+    cases,
+    report,
+    entries,
+    data="required",
+    choices={"sets": [*UNSEEN, *CHOSEN_ON], "asks": [*OURS[:2], *THEIRS, *OF_TEXTS, *OURS[2:]]},
+    settings={
+        "draws": Setting(5, "draws of a set"),
+        "answers": Setting(200, "answers of a draw"),
+        "looks_at": Setting(1, "draws with advice to stop"),
+    },
+    quick={
+        "sets": ["heart_statlog"],
+        "asks": ["mixed", "random", "random svc"],
+        "draws": 1,
+        "answers": 60,
+    },
+)

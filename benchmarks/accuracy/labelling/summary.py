@@ -1,7 +1,6 @@
 """Tables of what ``labelling_annotators.py`` ran."""
 
 import numpy as np
-from results import entry
 from scipy.stats import rankdata, t
 
 from .sets import CHOSEN_ON, TEXTS
@@ -26,50 +25,51 @@ NAMES = {
     "small-text-ties": "small-text, breaking ties",
     "linear": "linear SVM",
 }
-HARDWARE = "2 cores of a server, shared with other programs"
-PROGRAM = "python benchmarks labelling_annotators"
 
 
 def tables(rows, step):
-    """Text of all tables."""
-    parts = []
+    """Parts of the report."""
     for title, some in _halves(rows):
-        parts.append(f"{title}: {_told(*_areas(some, step))}")
+        yield f"## {title}"
+        yield "```\n" + _told(*_areas(some, step)) + "\n```"
     for ask in dict.fromkeys(r["ask"] for r in rows if r.get("looks")):
-        parts.append(coverage(rows, ask))
-    return "\n\n".join([*parts, stops([r for r in rows if r.get("advised")], step)])
+        yield "```\n" + coverage(rows, ask) + "\n```"
+    yield stops([r for r in rows if r.get("advised")], step)
 
 
 def entries(rows, step):
-    """Entries of the results file: the unseen half, and intervals of the error."""
-    found, rows = [], [r for r in rows if r["set"] not in CHOSEN_ON]
-    for kind in ("tables", "texts"):
-        some = [r for r in rows if (r["set"] in TEXTS) == (kind == "texts")]
-        asks, keys, areas = _areas(some, step)
-        sets = {name for name, _ in keys}
-        lines = []
-        for place in np.argsort(-areas[FIRST[-1]].mean(axis=0)):
-            ranks = [rankdata(-areas[n], axis=1)[:, place].mean() for n in FIRST]
-            means = [areas[n][:, place].mean() for n in FIRST]
-            cells = [round(float(one), 4) for one in (*means, *ranks)]
-            lines.append([named(asks[place]), *cells])
-        columns = [f"{what}, {n}" for what in ("accuracy", "rank") for n in FIRST]
-        found.append(entry(
-            f"labelling-{kind}", columns, lines, unit="mean accuracy over the first answers",
-            label=f"{len(keys)} draws of {len(sets)} {kind}: rows chosen by, model",
-            formats=[".3f"] * len(FIRST) + [".1f"] * len(FIRST), program=PROGRAM,
-            hardware=HARDWARE, note=f"Unseen half: {', '.join(sorted(sets))}.",
-        ))  # fmt: skip
+    """Arguments of entries: the unseen half, and intervals of the error."""
+    rows = [r for r in rows if r["set"] not in CHOSEN_ON]
     lines = []
     for kind in ("tables", "texts"):
         some = [r for r in rows if (r["set"] in TEXTS) == (kind == "texts")]
         for answers, held, n, *figures in _covered(some, OURS):
             lines.append([f"{kind}, {answers}", f"{held} of {n}", *figures])
-    columns = ["held", "mean shown", "mean true", "mean width", "random rows"]
-    return [*found, entry(
-        "labelling-intervals", columns, lines, unit="see columns", label="sets, answers",
-        formats=["", ".3f", ".3f", ".2f", ".0f"], program=PROGRAM, hardware=HARDWARE,
-    )]  # fmt: skip
+        asks, keys, areas = _areas(some, step)
+        if keys:
+            yield _accuracy_entry(kind, asks, keys, areas)
+    if lines:
+        columns = ["held", "mean shown", "mean true", "mean width", "random rows"]
+        yield "labelling-intervals", columns, lines, {
+            "unit": "see columns", "label": "sets, answers",
+            "formats": ["", ".3f", ".3f", ".2f", ".0f"],
+        }  # fmt: skip
+
+
+def _accuracy_entry(kind, asks, keys, areas):
+    sets, lines = sorted({name for name, _ in keys}), []
+    for place in np.argsort(-areas[FIRST[-1]].mean(axis=0)):
+        ranks = [rankdata(-areas[n], axis=1)[:, place].mean() for n in FIRST]
+        means = [areas[n][:, place].mean() for n in FIRST]
+        cells = [round(float(one), 4) for one in (*means, *ranks)]
+        lines.append([named(asks[place]), *cells])
+    columns = [f"{what}, {n}" for what in ("accuracy", "rank") for n in FIRST]
+    return f"labelling-{kind}", columns, lines, {
+        "unit": "mean accuracy over the first answers",
+        "label": f"{len(keys)} draws of {len(sets)} {kind}: rows chosen by, model",
+        "formats": [".3f"] * len(FIRST) + [".1f"] * len(FIRST),
+        "note": f"Unseen half: {', '.join(sets)}.",
+    }  # fmt: skip
 
 
 def named(ask):

@@ -5,6 +5,8 @@ Rows are compared with the scores that calibrated the model, or with 300 other r
 """
 
 import numpy as np
+from shared.common import group
+from study import Case
 
 from fewlabels import OneClassSVM
 from fewlabels.monitoring import Monitor
@@ -18,20 +20,23 @@ CHANGES = {
 }
 
 
-def run(lines, streams):
-    """Add a line per stream and change: intervals at the alarm and ``AFTER`` rows later."""
-    for seed in range(streams):
-        rng = np.random.default_rng([7, seed])
-        model = OneClassSVM(nu=0.05, target_fpr=0.05).fit(rng.normal(size=(500, 3)))
-        calibrations = {"model": "model", "300 rows": rng.normal(size=(300, 3))}
-        for change, (factor, shift) in CHANGES.items():
-            X = rng.normal(size=(ROWS, 3))
-            X[BEGINS:, 0] = X[BEGINS:, 0] * factor + shift
-            for name, calibration in calibrations.items():
-                key = {"change": change, "calibration": name, "run": seed}
-                if not lines.has(**key):
-                    found = followed(Monitor(model, calibration, random_state=seed), X)
-                    lines.add(**key, **found)
+def measure(seed):
+    """A record per change and calibration: intervals at the alarm and ``AFTER`` rows later."""
+    rng, records = np.random.default_rng([7, seed]), []
+    model = OneClassSVM(nu=0.05, target_fpr=0.05).fit(rng.normal(size=(500, 3)))
+    calibrations = {"model": "model", "300 rows": rng.normal(size=(300, 3))}
+    for change, (factor, shift) in CHANGES.items():
+        X = rng.normal(size=(ROWS, 3))
+        X[BEGINS:, 0] = X[BEGINS:, 0] * factor + shift
+        for name, calibration in calibrations.items():
+            found = followed(Monitor(model, calibration, random_state=seed), X)
+            records.append({"change": change, "calibration": name, **found})
+    return records
+
+
+def cases(options):
+    for seed in range(2 if options.quick else 100) if "dates" in options.parts else ():
+        yield Case({"part": "dates", "run": seed}, measure, (seed,))
 
 
 def followed(monitor, X):
@@ -51,19 +56,23 @@ def followed(monitor, X):
     return {"alarm": None if monitor.alarm_ is None else int(monitor.alarm_), "at": at}
 
 
-def table(lines):
-    """Rows of a table: a change and a calibration each, and all together."""
-    rows = []
-    for change in CHANGES:
-        for name in ("model", "300 rows"):
-            rows.append(
-                [f"{change}, {name}", *_cells(lines.where(change=change, calibration=name))]
-            )
-    return [*rows, ["all", *_cells(lines.rows)]]
+def tables(results):
+    """Arguments of the entry."""
+    found = results.where(part="dates")
+    if not found:
+        return
+    rows = [[f"{change}, {name}", *_cells(some)]
+            for (change, name), some in group(found, "change", "calibration").items()]  # fmt: skip
+    head = ["streams with an alarm", "at the alarm", "200 rows later", "far too early", "width"]
+    yield "monitoring-dates", head, [*rows, ["all", *_cells(found)]], {
+        "label": "change at row 600, calibration", "formats": [",", ".0%", ".0%", ".0%", ",.0f"],
+        "unit": "share of 90 % intervals that hold the first changed row; share of changes dated "
+        "before row 300; median width in rows, 200 rows after the alarm",
+    }  # fmt: skip
 
 
-def _cells(group):
-    seen = [row["at"] for row in group if len(row["at"]) == 2]
+def _cells(records):
+    seen = [row["at"] for row in records if len(row["at"]) == 2]
     if not seen:
         return [0, None, None, None, None]
     at, later = np.array(seen).transpose(1, 0, 2)

@@ -3,12 +3,12 @@
 ``path(stream, seed)`` gives the statistic after each row of a stream, without ever beginning anew.
 ``tuning`` and ``streams`` say how many unchanged and changed streams it gets, and ``only`` the
 settings that a slow one runs on. ``defaults`` are the thresholds that the tool comes with, by
-name. Not every detector is installed everywhere: :func:`all_detectors` leaves out what can't be
-imported.
+name. Not every detector is installed everywhere.
 """
 
 import types
 import warnings
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
@@ -286,15 +286,14 @@ class Mmd:
         return np.array(found)
 
 
-def all_detectors(names=None):
-    """Those that can be imported, and the names of those that can't."""
-    made, missing = [Ours(), *(Chart(name) for name in CHARTS)], []
-    made = [one for one in made if not names or one.name in names]
-    for kind in (Mapie, MapiePlugIn, Nonconform, Adwin, PageHinkley, Kswin, Mmd):
-        if names and kind.name not in names:
-            continue
-        try:
-            made.append(kind())
-        except ImportError:
-            missing.append(kind.name)
-    return made, missing
+DETECTORS = {
+    kind.name: kind
+    for kind in (Ours, Mapie, MapiePlugIn, Nonconform, Adwin, PageHinkley, Kswin, Mmd)
+} | {f"fewlabels, {chart}": Chart for chart in CHARTS}
+
+
+@lru_cache
+def detector_of(name):
+    """Make a detector; raises ImportError if it isn't installed."""
+    kind = DETECTORS[name]
+    return kind(name.split(", ")[1]) if kind is Chart else kind()
