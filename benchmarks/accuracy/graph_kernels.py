@@ -1,7 +1,7 @@
 """Text, images and manifolds: S3VM with the kernel that the labels choose, and rivals.
 
 graph: official splits, errors on the unlabelled rows in %. spreading: label spreading over ten
-neighbours. SVC: of the labels alone, the kernel of S3VM(). chosen: S3VM with the kernel that labels
+neighbours. SVC: of the labels, the kernel of S3VM(). chosen: S3VM with the kernel that labels
 left out and the models' agreement choose, all else default (--tune: what tune chooses in 60 s a
 split). hindsight: the best SVC of the labels over a grid of graphs, by the labels of the test
 rows. With --fresh SEED, labelled rows are drawn at random, as many as in the official splits.

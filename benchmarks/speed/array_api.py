@@ -1,31 +1,28 @@
 """Rows that compute where they are: torch's beside NumPy's, the same machines.
 
-    python benchmarks array_api                                     # seconds: small, on the CPU
-    python benchmarks array_api --rows 10000 100000 1000000
-    python benchmarks array_api --device cuda --rows 100000 1000000 10000000
-
 Of every fit: seconds, rounds, support vectors, kernel values, passes over all rows, bytes that
 went to the device or came from it in a round, and bytes that the passes read and wrote there, by
 count: rows once a pass, and 32 bytes a kernel value (product, map, float64, sum). A difference of
 objectives is relative to that of NumPy's rows, the gap to the objective.
 """
 
-import argparse
-import json
+from __future__ import annotations
+
 import os
 import time
-from pathlib import Path
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy is imported
 
 import numpy as np
 import sklearn
-from results import entry
+from shared.common import markdown_table
+from study import Case, Setting, Study
 
 from fewlabels import SVDD, OneClassSVM
 
 # Bytes that a kernel value takes on its way.
 VALUE = 32
+TITLES = {"ball": "SVDD", "one-class": "OneClassSVM"}
 
 
 def rows_of(n, d, dtype):
@@ -64,106 +61,84 @@ def fitted(machine, X, wait):
     }
 
 
-def compare(name, n, args, torch):
-    """Both fits of a machine as a dict."""
-    X = rows_of(n, args.columns, np.dtype(args.dtype).type)
-    there = torch.from_numpy(X).to(args.device)
-    is_cuda = args.device.startswith("cuda")
-    wait = torch.cuda.synchronize if is_cuda else lambda: None
-    if is_cuda:  # the first product starts the library
+def measure(name, n, columns, dtype, device, threads):
+    """Both fits of a model, as one record."""
+    import torch
+
+    torch.set_num_threads(threads)
+    if n != _WARM:  # compiled code and libraries are loaded before anything is measured
+        measure(name, _WARM, columns, dtype, device, threads)
+    X = rows_of(n, columns, np.dtype(dtype).type)
+    there = torch.from_numpy(X).to(device)
+    wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
+    if device.startswith("cuda"):  # the first product starts the library
         (there[:8] @ there[:8].T).sum().item()
-    found = {"machine": name, "rows": n}
-    _, found["numpy"] = fitted(machines(n, args.threads)[name], X, lambda: None)
+    _, here = fitted(machines(n, threads)[name], X, lambda: None)
     with sklearn.config_context(array_api_dispatch=True):
-        machine, own = fitted(machines(n, args.threads)[name], there, wait)
+        machine, own = fitted(machines(n, threads)[name], there, wait)
         started = time.perf_counter()
         machine.decision_function(there)
         wait()
         own["seconds_to_score"] = time.perf_counter() - started
-    per_row = (args.columns + 2) * X.itemsize
-    own["bytes_passed"] = own["passes"] * n * per_row + VALUE * own["kernel_values"]
-    found["torch"] = own
-    here = found["numpy"]["objective"]
-    found["difference"] = abs(own["objective"] - here) / abs(here)
-    return found
+    own["gb_passed"] = (
+        own["passes"] * n * (columns + 2) * X.itemsize + VALUE * own["kernel_values"]
+    ) / 1e9
+    own["mb_moved_a_round"] = own["bytes_moved"] / max(1, own["rounds"]) / 1e6
+    is_cuda = device.startswith("cuda")
+    return {
+        "seconds": own["seconds"], "ratio": here["seconds"] / own["seconds"],
+        "difference": abs(own["objective"] / here["objective"] - 1.0), "numpy": here,
+        "torch": own, "version": torch.__version__,
+        "device": torch.cuda.get_device_name() if is_cuda else device,
+    }  # fmt: skip
 
 
-def line(found):
-    here, there = found["numpy"], found["torch"]
-    moved = there["bytes_moved"] / max(1, there["rounds"]) / 1e6
-    return (
-        f"| {found['machine']} | {found['rows']:,} | {here['seconds']:.2f} | "
-        f"{there['seconds']:.2f} | {here['cpu_seconds']:.2f} | {there['cpu_seconds']:.2f} | "
-        f"{here['rounds']} | {there['rounds']} | {there['support_vectors']} | "
-        f"{here['kernel_values']:.2e} | {there['kernel_values']:.2e} | {there['passes']} | "
-        f"{moved:.2f} | {there['bytes_passed'] / 1e9:.2f} | {found['difference']:.0e} | "
-        f"{there['gap']:.0e} |"
-    )
+_WARM = 4000
 
 
-TITLES = {"ball": "SVDD", "one-class": "OneClassSVM"}
+def cases(options):
+    for n in options.rows:
+        for name in options.models:
+            yield Case({"model": name, "rows": n, "device": options.device}, measure, (
+                name, n, options.columns, options.dtype, options.device, options.threads))
 
 
-def entry_of(results, facts, args):
-    """Seconds of both, for the results file."""
+def report(results):
+    keys = ["seconds", "cpu_seconds", "rounds", "support_vectors", "kernel_values", "gap"]
+    own = ["passes", "mb_moved_a_round", "gb_passed", "seconds_to_score"]
+    columns = ["model", "rows", *(f"{key}, {lib}" for key in keys for lib in ("NumPy", "torch")),
+               *own, "difference"]
+    yield markdown_table(columns, [
+        [r["model"], r["rows"], *(r[lib][key] for key in keys for lib in ("numpy", "torch")),
+         *(r["torch"][key] for key in own), r["difference"]]
+        for r in results.records
+    ])
+
+
+def entries(results):
     rows = [
-        [
-            f"`{TITLES[found['machine']]}`, {found['rows']:,} rows",
-            found["numpy"]["seconds"],
-            found["torch"]["seconds"],
-            found["numpy"]["seconds"] / found["torch"]["seconds"],
-            found["torch"]["support_vectors"],
-        ]
-        for found in results
+        [f"`{TITLES[r['model']]}`, {r['rows']:,} rows", r["numpy"]["seconds"], r["seconds"],
+         r["ratio"], r["torch"]["support_vectors"]]
+        for r in results.records
     ]
-    return entry(
-        "array-api",
-        ["NumPy, s", "torch, s", "ratio", "support vectors"],
-        rows,
-        unit="s",
-        label=f"fit, {args.columns} columns",
-        formats=["3g", "3g", ".1f", ","],
-        program=f"python benchmarks array_api --device {args.device}",
-        hardware=f"{facts['device']}; {args.threads} cores for NumPy",
-        note=f"{args.dtype}, torch {facts['torch']}",
-    )
+    options, first = results.options, results.records[0]
+    return [results.entry(
+        "array-api", ["NumPy, s", "torch, s", "ratio", "support vectors"], rows, unit="s",
+        label=f"fit, {options['columns']} columns", formats=["3g", "3g", ".1f", ","],
+        program=f"python benchmarks array_api --device {options['device']}",
+        hardware=f"{first['device']}; {options['threads']} cores for NumPy",
+        note=f"{options['dtype']}, torch {first['version']}",
+    )]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", type=int, nargs="+", default=[5_000, 20_000])
-    parser.add_argument("--columns", type=int, default=20)
-    parser.add_argument("--machines", nargs="+", default=["ball", "one-class"])
-    parser.add_argument("--dtype", choices=["float32", "float64"], default="float32")
-    parser.add_argument("--device", default="cpu", help="of torch, such as cuda or cuda:1")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--out", type=Path, default=Path("results"))
-    args = parser.parse_args()
-    import torch
-
-    torch.set_num_threads(args.threads)
-    # Compiled code and libraries are loaded before anything is measured.
-    for name in args.machines:
-        compare(name, 4000, args, torch)
-    print(
-        "| machine | rows | s NumPy | s torch | CPU s | CPU s torch | rounds | torch | vectors | "
-        "values | torch | passes | MB moved a round | GB passed | difference | gap |"
-    )
-    print("|---" * 16 + "|")
-    results = []
-    for n in args.rows:
-        for name in args.machines:
-            results.append(compare(name, n, args, torch))
-            print(line(results[-1]), flush=True)
-    args.out.mkdir(parents=True, exist_ok=True)
-    facts = {"torch": torch.__version__, "device": args.device, "dtype": args.dtype}
-    if args.device.startswith("cuda"):
-        facts["device"] = torch.cuda.get_device_name()
-    text = json.dumps({**facts, "threads": args.threads, "results": results}, indent=1)
-    (args.out / "array_api.json").write_text(text + "\n", encoding="utf-8")
-    found = {"entries": [entry_of(results, facts, args)]}
-    (args.out / "array_api-entries.json").write_text(json.dumps(found, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__, cases, report, entries, choices={"models": list(TITLES)},
+    settings={
+        "rows": Setting([5_000, 20_000], "numbers of rows"),
+        "columns": Setting(20, "columns"),
+        "dtype": Setting("float32", "float32 or float64"),
+        "device": Setting("cpu", "of torch, such as cuda or cuda:1"),
+        "threads": Setting(os.cpu_count(), "threads of either"),
+    },
+    quick={"rows": [5_000]},
+)

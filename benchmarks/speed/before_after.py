@@ -1,19 +1,19 @@
 """Two versions of the library on the same work, in turn: is anything slower than before?
 
-    python benchmarks before_after --before OTHER/CHECKOUT/src [--after src] [--runs 7]
-    python benchmarks before_after --before ... --only one-class-2k import --data FOLDER
+
+    python benchmarks before_after --before OTHER/CHECKOUT/src
 
 Each measurement is a fresh process that imports `fewlabels` from one of the two folders; processes
 of the two versions alternate (before, after, after, before, ...), so that a machine whose speed
 drifts slows both alike. A process warms up on few rows, then repeats its work until --seconds have
-passed (at least once) and tells the median; the table has the median over processes of the wall
+passed (at least once) and prints the median; the table has the median over processes of the wall
 seconds and of the CPU seconds of each version, and the median of the ratios pair by pair. `import`
 and `first fit` are whole processes: the seconds of `from fewlabels import ...` after scikit-learn,
-and of the first fit with a compilation cache that an earlier process left.
+and of the first fit.
 
-Results that fits arrive at (objective, number of support vectors) stand beside the seconds: a
-version that is faster because it computes something else shows. Work that needs real data (MNIST)
-is left out without --data.
+Results of the fits (objective, number of support vectors) are in the table too: a version that is
+faster because it computes something else shows. Work that needs real data (MNIST) is left out
+without --data.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from shared.common import machine, machine_line, markdown_table, options, write_json, write_text
+from shared.common import markdown_table
+from study import Case, Setting, Study
 
+BENCHMARKS = Path(__file__).resolve().parents[1]
 _WARM = 1200
 
 
@@ -213,11 +215,10 @@ def measure_here(name, seconds):
     print(json.dumps({"wall": statistics.median(walls), "cpu": statistics.mean(cpus), **facts}))
 
 
-def measure(name, folder, seconds, cache):
+def run_once(name, folder, seconds, cache):
     """One fresh process of one version; its figures."""
-    environment = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(cache)}
-    # NUMBA_CACHE_DIR is for versions from before the C++ core. As installed packages have it: what
-    # a process compiles of Python is there for the next one.
+    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{BENCHMARKS}"}
+    # As installed packages have it: what a process compiles of Python is there for the next one.
     environment["PYTHONPYCACHEPREFIX"] = str(cache)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     if name == "help":
@@ -227,97 +228,96 @@ def measure(name, folder, seconds, cache):
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
         return {"wall": time.perf_counter() - started, "cpu": cpu}
+    program = f"from speed.before_after import measure_here; measure_here({name!r}, {seconds})"
     if name in WHOLE:
         program = WHOLE[name].format(
             start="import time, resource; w = time.perf_counter(); c = time.process_time()",
             stop="print(w2 := time.perf_counter() - w, time.process_time() - c)",
         )
-        command = [sys.executable, "-c", program]
-        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    if name in WHOLE:
         wall, cpu = map(float, done.stdout.split())
         return {"wall": wall, "cpu": cpu}
-    command = [
-        sys.executable,
-        sys.argv[0],
-        "before_after",
-        "--measure",
-        name,
-        "--seconds",
-        str(seconds),
-    ]
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(name, args, caches):
+def compare(name, before, after, runs, seconds, data):
     """Both versions in turn, after a process each that is thrown away."""
-    folders = {"before": args.before, "after": args.after}
-    for version in folders:
-        measure(name, folders[version], 0.0, caches[version])
-    runs = {"before": [], "after": []}
-    for k in range(args.runs):
-        for version in ("before", "after") if k % 2 == 0 else ("after", "before"):
-            runs[version].append(measure(name, folders[version], args.seconds, caches[version]))
-    return runs
-
-
-def row(name, runs):
-    """A line of the table."""
-
-    def median(version, key):
-        return statistics.median(run[key] for run in runs[version])
-
-    def ratio(key):
-        pairs = zip(runs["before"], runs["after"], strict=True)
-        return statistics.median(b[key] / a[key] for a, b in pairs)
-
-    facts = {version: runs[version][0] for version in runs}
-    same = "-"
-    if "objective" in facts["before"]:
-        a, b = (facts[v]["objective"] for v in ("before", "after"))
-        moved = (b - a) / max(abs(a), 1e-300)
-        same = f"{moved:+.1e}, {facts['before']['sv']}/{facts['after']['sv']}"
-    cells = [name]
-    for key in ("wall", "cpu"):
-        cells += [median("before", key), median("after", key), f"{ratio(key):.3f}"]
-    return [*cells, same]
-
-
-def main():
-    parser = options(__doc__)
-    here = Path(__file__).resolve().parents[2] / "src"
-    parser.add_argument("--before", type=Path, help="the src folder of the other version")
-    parser.add_argument("--after", type=Path, default=here, help="default: this checkout's src")
-    parser.add_argument("--runs", type=int, default=7, help="processes of each version")
-    parser.add_argument("--seconds", type=float, default=2.0, help="of repeated work in each")
-    parser.add_argument("--only", nargs="*", choices=[*WORK, *WHOLE], help="some of the work")
-    parser.add_argument("--measure", choices=list(WORK), help="used by the program itself")
-    args = parser.parse_args()
-    if args.measure:
-        measure_here(args.measure, args.seconds)
-        return
-    if args.before is None or not (args.before / "fewlabels").is_dir():
-        sys.exit(f"--before names the src folder of another checkout (given: {args.before}).")
-    if args.data is not None:
-        os.environ["FEWLABELS_DATA"] = str(Path(args.data).resolve())
-    names = args.only or [n for n in [*WORK, *WHOLE] if args.data or n not in _NEEDS_DATA]
-    if args.quick:
-        args.runs, args.seconds, names = 1, 0.1, [*names[:1], "import"]
-    columns = ["work", "before, s", "after, s", "ratio", "before, CPU s", "after, CPU s", "ratio",
-               "objective (relative), SVs"]  # fmt: skip
-    results, lines = {}, []
-    stem = "before_after" + ("-quick" if args.quick else "")
+    if data is not None:
+        os.environ["FEWLABELS_DATA"] = str(data)
+    folders, found = {"before": before, "after": after}, {"before": [], "after": []}
     with tempfile.TemporaryDirectory() as caches:
-        caches = {v: Path(caches) / v for v in ("before", "after")}
-        for name in names:
-            results[name] = compare(name, args, caches)
-            lines.append(row(name, results[name]))
-            print(*lines[-1], sep="  ", flush=True)
-            text = f"{machine_line(machine())}\n\n{markdown_table(columns, lines)}\n"
-            write_json(args.out / f"{stem}.json", results)
-            write_text(args.out / f"{stem}.md", text)
-    print(f"Written to {args.out}: {stem}.md, {stem}.json")
+        for version in folders:
+            run_once(name, folders[version], 0.0, Path(caches) / version)
+        for k in range(runs):
+            for version in ("before", "after") if k % 2 == 0 else ("after", "before"):
+                cache = Path(caches) / version
+                found[version].append(run_once(name, folders[version], seconds, cache))
+    figures = {}
+    for key in ("wall", "cpu"):
+        pairs = zip(found["before"], found["after"], strict=True)
+        figures[f"ratio_{key}"] = statistics.median(b[key] / a[key] for a, b in pairs)
+        for version, one in found.items():
+            figures[f"{version}_{key}"] = statistics.median(run[key] for run in one)
+    first, second = (found[version][0] for version in folders)
+    if "objective" in first:
+        moved = (second["objective"] - first["objective"]) / max(abs(first["objective"]), 1e-300)
+        figures |= {"objective": moved, "sv": f"{first['sv']}/{second['sv']}"}
+    return figures
 
 
-if __name__ == "__main__":
-    main()
+def cases(options):
+    if options.before is None or not (options.before / "fewlabels").is_dir():
+        sys.exit(
+            f"Pass --before with the src folder of another checkout (given: {options.before})."
+        )
+    for name in options.work:
+        if options.data is not None or name not in _NEEDS_DATA:
+            yield Case(
+                {"work": name},
+                compare,
+                (name, options.before, options.after, options.runs, options.seconds, options.data),
+            )
+
+
+def report(results):
+    columns = [
+        "work",
+        "before, s",
+        "after, s",
+        "ratio",
+        "before, CPU s",
+        "after, CPU s",
+        "ratio of CPU",
+        "objective (relative)",
+        "SVs",
+    ]
+    keys = [
+        "work",
+        "before_wall",
+        "after_wall",
+        "ratio_wall",
+        "before_cpu",
+        "after_cpu",
+        "ratio_cpu",
+        "objective",
+        "sv",
+    ]
+    yield markdown_table(columns, [[r.get(key) for key in keys] for r in results.records])
+
+
+STUDY = Study(
+    __doc__,
+    cases,
+    report,
+    data="optional",
+    choices={"work": [*WORK, *WHOLE]},
+    settings={
+        "before": Setting(None, "the src folder of the other version", Path),
+        "after": Setting(BENCHMARKS.parent / "src", "the src folder of this version", Path),
+        "runs": Setting(7, "processes of each version"),
+        "seconds": Setting(2.0, "of repeated work in each process"),
+    },
+    quick={"work": ["small-100", "import"], "runs": 1, "seconds": 0.1},
+)

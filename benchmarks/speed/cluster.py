@@ -1,28 +1,32 @@
-"""Rows on a Dask cluster against one machine; seconds that a worker's death costs.
+"""Rows on a Dask cluster and on one machine; seconds that a worker's death costs.
 
-    python benchmarks cluster --rows 1000000 10000000 --kills 10
-
-Rows are drawn on the workers, ten columns of float32. A ball and a one-class SVM with nu = 100 /
-rows are fitted by one machine with two threads, and by one and two processes of one thread that
-hold the rows already. Every fit says its seconds and rounds, and trips and bytes of a round; every
-kill, a SIGKILL at a random moment, whether it ends the same: the first round of that fit draws the
-rows, and a partition that was lost draws its own again.
+Rows are drawn on the workers, ten columns of float32. An SVDD ("ball") and a one-class SVM with
+nu = 100 / rows are fitted by one machine with two threads, and by one and two processes of one
+thread that hold the rows already: seconds, rounds, and trips, bytes and milliseconds of a round.
+Every kill is a SIGKILL of a worker at a random moment: seconds lost, partitions loaded again, and
+whether the fit ends the same. The first round of that fit draws the rows, and a partition that was
+lost draws its own again.
 """
 
-import argparse
+from __future__ import annotations
+
 import os
 import signal
 import threading
 import time
+from functools import cache
 
 import numpy as np
 from dask import delayed
 from distributed import Client, LocalCluster, wait
+from shared.common import markdown_table, pivot
+from study import Case, Setting, Study
 
 from fewlabels import SVDD, OneClassSVM
 from fewlabels.dask import DaskOneClassSVM, DaskSVDD
 
 D = 10
+# Violations that leave a gap below 1e-4 of the objective, as in many_rows.
 # Violations that leave a gap below 1e-4 of the objective, as in disk.py.
 MACHINES = {
     "ball": (SVDD, DaskSVDD, lambda n: {"tol": 1e-2}),
@@ -61,107 +65,105 @@ def fitted(machine, X):
     return machine, time.perf_counter() - started
 
 
-def told(name, n, machine, seconds):
-    rounds = machine.history_[1:]
-    last = machine.history_[-1]
-    line = f"{name:<23} {n:>10} rows {seconds:8.1f} s {len(machine.history_):4d} rounds"
-    line += f" {len(machine.support_):6d} support vectors, gap {machine.duality_gap_:.1e}"
-    line += f", {last['kernel_values']:.3g} kernel values"
-    if "bytes" in last:
-        trips = np.median([entry["round_trips"] for entry in rounds])
-        kilobytes = np.median([entry["bytes"] for entry in rounds]) / 1e3
-        waited = np.median([entry["milliseconds"] for entry in rounds])
-        line += f"; a round: {trips:.0f} trips, {kilobytes:.0f} kB, {waited:.0f} ms"
-        all_trips, all_waited = (
-            sum(entry[name] for entry in machine.history_)
-            for name in ("round_trips", "milliseconds")
-        )
-        line += f"; in all {all_trips} trips, {all_waited / 1e3:.1f} s"
-    print(line, flush=True)
+def facts(model, seconds):
+    """What a fit took; trips, bytes and milliseconds are those of a median round."""
+    found = {
+        "seconds": seconds, "rounds": len(model.history_), "n_sv": len(model.support_),
+        "gap": model.duality_gap_ / abs(model.objective_), "objective": model.objective_,
+        "kernel_values": model.history_[-1]["kernel_values"],
+    }  # fmt: skip
+    if "bytes" in model.history_[-1]:
+        for name in ("round_trips", "bytes", "milliseconds"):
+            found[name] = float(np.median([entry[name] for entry in model.history_[1:]]))
+    return found
 
 
 def compare(name, n):
+    """A record for one machine and for one and two processes."""
     kind, on_cluster, settings_of = MACHINES[name]
     settings = settings_of(n)
     X = np.concatenate([block(*piece) for piece in pieces(n, 8)])
     kind(**settings_of(5000)).fit(X[:5000])  # compiles
     local, seconds = fitted(kind(**settings, n_jobs=2), X)
-    told(f"{name}, 2 threads", n, local, seconds)
+    records = [{"where": "2 threads", **facts(local, seconds)}]
     del X
-    alone = None
     for n_workers in (1, 2):
         with cluster(n_workers) as workers, Client(workers) as client:
             on_cluster(**settings_of(8000)).fit(collection(8000, 8))
             rows = client.compute(collection(n, 8))
             wait(rows)
-            machine, spent = fitted(on_cluster(**settings), rows)
+            model, seconds = fitted(on_cluster(**settings), rows)
             del rows
-        alone = alone or spent
-        told(f"{name}, {n_workers} x 1 thread", n, machine, spent)
-        apart = abs(machine.objective_ / local.objective_ - 1.0)
-        both = len(np.intersect1d(machine.support_, local.support_))
-        print(
-            f"    {spent / seconds:.2f} of one machine's time, {alone / spent:.2f} times as fast "
-            f"as one process; objectives {apart:.1e} apart, gaps "
-            f"{local.duality_gap_ / abs(local.objective_):.1e} and "
-            f"{machine.duality_gap_ / abs(machine.objective_):.1e} of them; {both} of "
-            f"{len(local.support_)} and {len(machine.support_)} support vectors are common",
-            flush=True,
-        )
+        records.append({
+            "where": f"{n_workers} x 1 thread", **facts(model, seconds),
+            "apart": abs(model.objective_ / local.objective_ - 1.0),
+            "common_sv": len(np.intersect1d(model.support_, local.support_)),
+        })  # fmt: skip
+    return records
 
 
-def kill_workers(n, n_kills):
-    rng = np.random.default_rng(0)
-    whole = spent = None
-    lost, equal = [], 0
-    for trial in range(n_kills + 1):
-        with cluster(2) as workers, Client(workers) as client:
-            DaskOneClassSVM(**OF_KILLS).fit(collection(8000, 8))
-            pids = list(client.run(os.getpid).values())
-            timer = None
-            if trial:
-                timer = threading.Timer(
-                    rng.uniform(0.0, spent), os.kill, (pids[trial % 2], signal.SIGKILL)
-                )
-                timer.start()
-            machine, seconds = fitted(DaskOneClassSVM(**OF_KILLS), collection(n, 8))
-            if timer is None:
-                whole, spent = machine, seconds
-                told("nobody is killed", n, machine, seconds)
-                continue
+def fit_with_kill(n, victim=None, after=None):
+    """Fit on two workers, of which one may be killed after some seconds."""
+    with cluster(2) as workers, Client(workers) as client:
+        DaskOneClassSVM(**OF_KILLS).fit(collection(8000, 8))
+        pids, timer = list(client.run(os.getpid).values()), None
+        if victim is not None:
+            timer = threading.Timer(after, os.kill, (pids[victim], signal.SIGKILL))
+            timer.start()
+        found = fitted(DaskOneClassSVM(**OF_KILLS), collection(n, 8))
+        if timer is not None:
             timer.join()
-        again = sum(entry["loaded_again"] for entry in machine.history_)
-        same = np.array_equal(machine.support_, whole.support_)
-        apart = abs(machine.objective_ / whole.objective_ - 1.0)
-        print(
-            f"killed at {timer.interval:5.1f} s: {seconds - spent:+6.1f} s, {again} partitions "
-            f"loaded again, objectives {apart:.1e} apart, support vectors "
-            f"{'the same' if same else 'not the same'}",
-            flush=True,
-        )
-        lost.append(seconds - spent)
-        equal += same and apart < 1e-9
-    if lost:
-        print(
-            f"{equal} of {len(lost)} ended the same; a kill cost {np.median(lost):.1f} s, "
-            f"{max(lost):.1f} s at most, where a fit takes {spent:.1f} s",
-            flush=True,
-        )
+    return found
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", type=float, nargs="*", default=[1e6, 1e7])
-    parser.add_argument("--machines", nargs="+", default=MACHINES, choices=MACHINES)
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--rows-of-kills", type=float, default=5e5)
-    options = parser.parse_args()
-    for n in options.rows:
-        for name in options.machines:
-            compare(name, int(n))
-    if options.kills:
-        kill_workers(int(options.rows_of_kills), options.kills)
+@cache
+def whole_fit(n):
+    """The fit during which nobody is killed, and its seconds."""
+    return fit_with_kill(n)
 
 
-if __name__ == "__main__":
-    main()
+def kill(n, trial):
+    """What one kill costs."""
+    whole, spent = whole_fit(n)
+    after = np.random.default_rng(trial).uniform(0.0, spent)
+    model, seconds = fit_with_kill(n, trial % 2, after)
+    apart = abs(model.objective_ / whole.objective_ - 1.0)
+    return {
+        "after": after, "lost": seconds - spent, "whole": spent, "apart": apart,
+        "loaded_again": sum(entry["loaded_again"] for entry in model.history_),
+        "same": bool(np.array_equal(model.support_, whole.support_)) and apart < 1e-9,
+    }  # fmt: skip
+
+
+def cases(options):
+    for n in options.rows if "compare" in options.parts else ():
+        for name in MACHINES:
+            yield Case({"part": "compare", "model": name, "rows": n}, compare, (name, n))
+    for trial in range(options.kills) if "kills" in options.parts else ():
+        n = options.rows_of_kills
+        yield Case({"part": "kills", "trial": trial, "rows": n}, kill, (n, trial))
+
+
+def report(results):
+    if found := results.where(part="compare"):
+        for key in ("seconds", "rounds", "gap", "apart", "round_trips", "bytes", "milliseconds"):
+            yield f"## {key.replace('_', ' ')}"
+            yield pivot(found, ("model", "rows"), "where", key, ".3g")
+    if found := results.where(part="kills"):
+        keys = ["trial", "after", "lost", "whole", "loaded_again", "apart", "same"]
+        yield "## Kills"
+        yield markdown_table(keys, [[r[key] for key in keys] for r in found])
+        lost = [r["lost"] for r in found]
+        yield (f"{sum(r['same'] for r in found)} of {len(found)} ended the same; a kill cost "
+               f"{np.median(lost):.1f} s, {max(lost):.1f} s at most.")  # fmt: skip
+
+
+STUDY = Study(
+    __doc__, cases, report, choices={"parts": ["compare", "kills"]},
+    settings={
+        "rows": Setting([1_000_000, 10_000_000], "numbers of rows"),
+        "kills": Setting(10, "workers to kill"),
+        "rows_of_kills": Setting(500_000, "rows of these fits"),
+    },
+    quick={"rows": [20_000], "kills": 1, "rows_of_kills": 20_000},
+)  # fmt: skip

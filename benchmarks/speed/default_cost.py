@@ -1,7 +1,5 @@
 """What the defaults cost, compared with the simpler settings that were the defaults before.
 
-    python benchmarks default_cost [--quick]
-
 CPU seconds of one fit and of scoring the same rows, 20 columns, 1000 to 100 000 rows: SVDDEnsemble
 with and without the isolation kernel and the choice of trimming; PUEnsemble, 500 labelled
 positives, with the mixture of Gaussian and tree kernels and with Gaussian kernels alone; and S3VM,
@@ -12,12 +10,11 @@ and with a Gaussian kernel and unlabelled rows as before.
 from __future__ import annotations
 
 import time
-import warnings
 
 import numpy as np
-from results import entry, write
-from shared.common import machine, options
+from shared.common import pivot
 from sklearn.datasets import make_classification
+from study import Case, Study
 
 from fewlabels import S3VM, PUEnsemble, SVDDEnsemble
 
@@ -52,44 +49,42 @@ CASES = {
 TASKS = list(dict.fromkeys(task for task, _ in CASES))
 
 
-def cost(model, X, label):
+def measure(task, title, n):
     """CPU seconds of a fit and of scoring."""
+    X, y = make_classification(
+        n, 20, n_informative=8, weights=[0.7], class_sep=1.0, random_state=n
+    )
+    label, model = labels_of(y, task, np.random.default_rng(n)), CASES[task, title]()
     started = time.process_time()
     model.fit(X) if label is None else model.fit(X, label)
     fitted = time.process_time()
-    score = getattr(model, "decision_function", None) or model.score_samples
-    score(X)
-    return fitted - started, time.process_time() - fitted
+    (getattr(model, "decision_function", None) or model.score_samples)(X)
+    return {"fit": fitted - started, "score": time.process_time() - fitted}
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS)
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    sizes = SIZES[:1] if args.quick else SIZES
-    rows = []
-    for (task, title), make in CASES.items():
-        if task not in args.tasks:
-            continue
-        found = []
-        for n in sizes:
-            X, y = make_classification(
-                n, 20, n_informative=8, weights=[0.7], class_sep=1.0, random_state=n
-            )
-            found += cost(make(), X, labels_of(y, task, np.random.default_rng(n)))
-        rows.append([f"{task}: {title}", *found])
-        print(rows[-1][0], *(f"{value:.2f}" for value in found), flush=True)
+def cases(options):
+    for task, title in CASES:
+        for n in SIZES[:1] if options.quick else SIZES:
+            if task in options.tasks:
+                yield Case({"task": task, "model": title, "rows": n}, measure, (task, title, n))
+
+
+def report(results):
+    for what in ("fit", "score"):
+        yield f"CPU seconds, {what}:"
+        yield pivot(results.records, ("task", "model"), "rows", what, ".3g")
+
+
+def entries(results):
+    sizes, rows = list(dict.fromkeys(r["rows"] for r in results.records)), []
+    for task, title in CASES:
+        found = {r["rows"]: r for r in results.where(task=task, model=title)}
+        if set(found) == set(sizes):
+            cells = [found[n][what] for n in sizes for what in ("fit", "score")]
+            rows.append([f"{task}: {title}", *cells])
     columns = [f"{what}, {n:,} rows" for n in sizes for what in ("fit", "score")]
-    info = machine()
-    found = entry(
-        "default-cost", columns, rows, unit="CPU seconds", label="task and model",
-        formats=["3g"] * len(columns), program="python benchmarks default_cost",
-        hardware=f"{info['cores']} cores, {info['processor']}",
-        note="one fit each",
-    )  # fmt: skip
-    write([found], args.out, "default-cost", quick=args.quick)
+    return [results.entry("default-cost", columns, rows, unit="CPU seconds", note="one fit each",
+                          label="task and model", formats=["3g"] * len(columns))]  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+STUDY = Study(__doc__, cases, report, entries, choices={"tasks": TASKS})

@@ -1,7 +1,5 @@
 """`fewlabels predict` on a CSV file larger than memory would hold: peak memory, rows per second.
 
-    python benchmarks predict_at_size --gigabytes 5
-
 A table of 20 columns of numbers (five decimals, correlated) and a column of names is generated, a
 model of a few thousand support vectors is fitted to 20 000 rows of the same kind (an SVDD with a
 rate of false alarms, so that there are p-values), and the command runs in a process of its own.
@@ -32,15 +30,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
-from shared.common import (
-    machine,
-    machine_line,
-    markdown_table,
-    options,
-    timed,
-    write_json,
-    write_text,
-)
+from shared.common import markdown_table, timed
+from study import Case, Setting, Study
 
 COLUMNS = 20
 BLOCK = 200_000
@@ -177,17 +168,21 @@ def _cpu(function):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(folder, gigabytes, out_form, block):
+def measure(gigabytes, form, folder):
     """Generate, fit, predict, check."""
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        return measure_in(Path(temporary), gigabytes, form)
+
+
+def measure_in(folder, gigabytes, form):
     data, model = folder / "rows.csv", folder / "model.fewlabels"
-    out = folder / f"scores.{out_form}"
-    train = folder / "train.csv"
-    pacsv.write_csv(make_table(min(20_000, block), 0, np.random.default_rng(1)), train)
+    out, train = folder / f"scores.{form}", folder / "train.csv"
+    block = min(BLOCK, max(20_000, int(gigabytes * 1e6)))
+    pacsv.write_csv(make_table(20_000, 0, np.random.default_rng(1)), train)
     fitted = command(
         "fit", train, "--drop", "id", "-o", model, "--nu", 0.15, "--gamma", 0.1,
         "--target-fpr", 0.05, "--time-budget", 0, "--no-report", "--quiet", "--json",
     )  # fmt: skip
-    print(f"model: {fitted['summary']['training']['support_vectors']} support vectors", flush=True)
     seconds, rows = timed(write_rows, data, gigabytes * 1e9, block)
     size = data.stat().st_size
     print(f"{rows:,} rows, {size / 1e9:.2f} GB, generated in {seconds:.0f} s", flush=True)
@@ -197,70 +192,41 @@ def measure(folder, gigabytes, out_form, block):
     start = command("predict", model, few, "-o", folder / "few-scores.csv", "--json", "--quiet")
     run = command("predict", model, data, "-o", out, "--json", "--quiet")
     assert run["summary"]["rows"] == rows, (run["summary"]["rows"], rows)
-    print(
-        f"{run['seconds']:.1f} s, {run['cpu_seconds']:.1f} CPU s, peak "
-        f"{run['peak_bytes'] / 1e6:.0f} MB (start alone {start['peak_bytes'] / 1e6:.0f} MB)",
-        flush=True,
-    )
-    compared, deviation = (0, None) if out_form != "csv" else check(data, out, model)
-    out.unlink()
+    compared, deviation = (0, None) if form != "csv" else check(data, out, model)
     return {
-        "rows": rows, "bytes": size, "support_vectors":
-        fitted["summary"]["training"]["support_vectors"],
-        "start": start, "run": run, "rows_compared": compared, "deviation": deviation,
-        "stages": floors(data, model, folder),
+        "rows": rows, "GB": size / 1e9, "seconds": run["seconds"],
+        "rows per second": rows / run["seconds"],
+        "peak memory, MB": run["peak_bytes"] / 1e6,
+        "of that before the first row, MB": start["peak_bytes"] / 1e6,
+        "CPU seconds per million rows": 1e6 * (run["cpu_seconds"] - start["cpu_seconds"]) / rows,
+        "support vectors": fitted["summary"]["training"]["support_vectors"],
+        "rows compared with the model in memory": compared,
+        "largest deviation of a score": deviation, "stages": floors(data, model, folder),
     }  # fmt: skip
 
 
-def write_report(report, stem, out):
-    """Markdown and JSON."""
-    run, start, rows = report["run"], report["start"], report["rows"]
-    cpu = (run["cpu_seconds"] - start["cpu_seconds"]) / rows * 1e6
-    columns = ", ".join(run["summary"]["columns"])
-    lines = [
-        ["rows", f"{rows:,}"],
-        ["GB", report["bytes"] / 1e9],
-        ["support vectors", str(report["support_vectors"])],
-        ["columns added", columns],
-        ["seconds", run["seconds"]],
-        ["rows per second", f"{rows / run['seconds']:,.0f}"],
-        ["MB per second", report["bytes"] / 1e6 / run["seconds"]],
-        ["peak memory, MB", run["peak_bytes"] / 1e6],
-        ["of that before the first row, MB", start["peak_bytes"] / 1e6],
-        ["CPU seconds per million rows", cpu],
-        ["rows compared with the model in memory", f"{report['rows_compared']:,}"],
-        ["largest deviation of a score", report["deviation"]],
-    ]
-    stages = [[name, value, value / cpu] for name, value in report["stages"].items()]
-    text = [
-        "# predict at size",
-        machine_line(report["machine"]),
-        __doc__.split("\n\n", 2)[2].strip(),
-        markdown_table(["", "measured"], lines),
-        "## Stages, each by itself",
-        markdown_table(["stage", "CPU s per million rows", "share of the command"], stages),
-    ]
-    write_json(out / f"{stem}.json", report)
-    write_text(out / f"{stem}.md", "\n\n".join(text) + "\n")
-    print(f"wrote {out / stem}.md, .json")
+def cases(options):
+    given = (options.gigabytes, options.form, options.folder)
+    yield Case({"gigabytes": options.gigabytes, "form": options.form}, measure, given)
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--gigabytes", type=float, help="size of the CSV file (default 5)")
-    parser.add_argument("--folder", type=Path, help="where the files lie meanwhile")
-    parser.add_argument("--form", default="csv", help="output: csv (default), csv.gz or parquet")
-    args = parser.parse_args()
-    gigabytes = args.gigabytes or (0.02 if args.quick else 5.0)
-    if args.folder is not None:
-        args.folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        report = {
-            "machine": machine(),
-            **measure(Path(folder), gigabytes, args.form, 20_000 if args.quick else BLOCK),
-        }
-    write_report(report, "predict-at-size" + ("-quick" if args.quick else ""), Path(args.out))
+def report(results):
+    for one in results.records:
+        yield markdown_table(["", "measured"], [[k, v] for k, v in one.items() if k != "stages"])
+        total = one["CPU seconds per million rows"]
+        yield "## Stages, each by itself"
+        yield markdown_table(
+            ["stage", "CPU s per million rows", "share of the command"],
+            [[name, value, value / total] for name, value in one["stages"].items()],
+        )
 
 
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__, cases, report,
+    settings={
+        "gigabytes": Setting(5.0, "size of the CSV file"),
+        "folder": Setting(None, "where the files are meanwhile", Path),
+        "form": Setting("csv", "output: csv, csv.gz or parquet"),
+    },
+    quick={"gigabytes": 0.02},
+)  # fmt: skip

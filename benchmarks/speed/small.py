@@ -1,8 +1,5 @@
 """Small fits: OneClassSVM and SVDD beside scikit-learn's OneClassSVM, 50 to 2000 rows.
 
-    python benchmarks small
-    python benchmarks small --data FOLDER --out FOLDER [--seconds 1] [--quick]
-
 Grid search, bags and leaving rows out are thousands of small fits. Standard normal rows, n = 50 to
 2000, d = 2, 6, 30, nu = .01, .1, .5; with --data also the normal rows of the ADBench sets of fewer
 than 2500 rows, standardised, nu = .05. gamma is the same number for all. The two libraries take
@@ -17,23 +14,13 @@ from __future__ import annotations
 
 import statistics
 import time
-import warnings
-from pathlib import Path
+from functools import lru_cache
 
 import numpy as np
-from shared.common import (
-    data_folder,
-    load_set,
-    machine,
-    machine_line,
-    markdown_table,
-    options,
-    standardised,
-    write_json,
-    write_text,
-)
+from shared.common import ADBENCH, load_set, markdown_table, standardised
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import OneClassSVM as Libsvm
+from study import Case, Setting, Study
 
 from fewlabels import SVDD, OneClassSVM
 
@@ -41,22 +28,13 @@ SIZES, COLUMNS, NUS = [50, 100, 200, 500, 700, 1000, 2000], [2, 6, 30], [0.01, 0
 _MOST_ROWS = 2500
 
 
-def cases(args):
-    """(name, rows, nu) of every problem."""
-    sizes = [50, 200] if args.quick else SIZES
-    for n in sizes:
-        for d in COLUMNS:
-            X = np.random.default_rng(0).normal(size=(n, d))
-            for nu in NUS:
-                yield f"normal, n = {n}, d = {d}, nu = {nu:g}", X, nu
-    if args.data is None:
-        return
-    folder = data_folder(args)
-    for path in sorted(Path(folder).glob("adbench_*.npz")):
-        rows, y = load_set(folder, path.stem)
-        if len(y) < _MOST_ROWS:
-            (X,) = standardised(rows[y == 0])
-            yield f"{path.stem.removeprefix('adbench_')}, n = {len(X)}, d = {X.shape[1]}", X, 0.05
+@lru_cache(maxsize=1)
+def rows_of(folder, name, n, d):
+    """Rows of a problem; None for a set with too many rows."""
+    if name == "normal":
+        return np.random.default_rng(0).normal(size=(n, d))
+    rows, y = load_set(folder, f"adbench_{name}")
+    return standardised(rows[y == 0])[0] if len(y) < _MOST_ROWS else None
 
 
 def turns(functions, seconds):
@@ -88,54 +66,57 @@ def violation(model, K, a):
     return max(0.0, np.max(f[inside], initial=0.0), np.max(-f[upper], initial=0.0))
 
 
-def measure(X, nu, seconds):
+def measure(folder, name, n, d, nu, seconds):
     """Figures of one problem."""
+    X = rows_of(folder, name, n, d)
+    if X is None:
+        return []
     gamma = 1.0 / (X.shape[1] * X.var())
     ours, libsvm = OneClassSVM(nu=nu, gamma=gamma), Libsvm(nu=nu, gamma=gamma)
     ball = SVDD(nu=nu, slack="linear", gamma=gamma)
     taken = turns([lambda: ours.fit(X), lambda: libsvm.fit(X), lambda: ball.fit(X)], seconds)
     figures = {}
-    for name, (walls, cpus) in zip(["ours", "libsvm", "svdd"], taken, strict=True):
-        figures[f"{name}_ms"] = statistics.median(walls)
-        figures[f"{name}_cpu_ms"] = statistics.median(cpus)
-    for k, name in enumerate(("wall", "cpu")):
+    for title, (walls, cpus) in zip(["ours", "libsvm", "svdd"], taken, strict=True):
+        figures[f"{title}_ms"] = statistics.median(walls)
+        figures[f"{title}_cpu_ms"] = statistics.median(cpus)
+    for k, title in enumerate(("wall", "cpu")):
         pairs = zip(taken[0][k], taken[1][k], strict=True)
-        figures[f"ratio_{name}"] = statistics.median(a / b for a, b in pairs)
+        figures[f"ratio_{title}"] = statistics.median(a / b for a, b in pairs)
     K = rbf_kernel(X, gamma=gamma)
     (mine, a), (theirs, _) = dual(ours, K), dual(libsvm, K)
     figures |= {"libsvm_above": (theirs - mine) / mine, "violation": violation(ours, K, a)}
-    return figures | {"n": len(X), "d": X.shape[1], "nu": nu, "sv": len(ours.support_)}
+    return figures | {"n": len(X), "d": X.shape[1], "sv": len(ours.support_)}
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of fits for each problem")
-    args = parser.parse_args()
-    seconds = 0.05 if args.quick else args.seconds
-    stem = "small" + ("-quick" if args.quick else "")
-    columns = ["problem", "ours, ms", "LIBSVM, ms", "ratio", "ratio of CPU", "SVDD, ms", "SVs",
-               "LIBSVM's objective above", "violation"]  # fmt: skip
-    found, lines = {}, []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, X, nu in cases(args):
-            f = found[name] = measure(X, nu, seconds)
-            lines.append(
-                [name, f["ours_ms"], f["libsvm_ms"], f"{f['ratio_wall']:.2f}",
-                 f"{f['ratio_cpu']:.2f}", f["svdd_ms"], f["sv"], f"{f['libsvm_above']:+.1e}",
-                 f"{f['violation']:.0e}"]
-            )  # fmt: skip
-            print(*lines[-1], sep="  ", flush=True)
-    ratios = [f["ratio_wall"] for f in found.values()]
-    verdict = (
+def cases(options):
+    for n in [50, 200] if options.quick else SIZES:
+        for d in COLUMNS:
+            for nu in NUS:
+                key = {"set": "normal", "rows": n, "columns": d, "nu": nu}
+                yield Case(key, measure, (None, "normal", n, d, nu, options.seconds))
+    for name in options.sets if options.data is not None else ():
+        key = {"set": name, "nu": 0.05}
+        yield Case(key, measure, (options.data, name, None, None, 0.05, options.seconds))
+
+
+def report(results):
+    ratios = [r["ratio_wall"] for r in results.records]
+    yield (
         f"Ratio of wall seconds, ours over LIBSVM's: median {statistics.median(ratios):.2f}, "
         f"largest {max(ratios):.2f}; at most 1 in {sum(r <= 1 for r in ratios)} of {len(ratios)}."
     )
-    text = "\n\n".join([machine_line(machine()), verdict, markdown_table(columns, lines)]) + "\n"
-    write_json(args.out / f"{stem}.json", found)
-    write_text(args.out / f"{stem}.md", text)
-    print(f"{verdict}\nWritten to {args.out}: {stem}.md, {stem}.json")
+    columns = ["set", "n", "d", "nu", "ours, ms", "LIBSVM, ms", "ratio", "ratio of CPU",
+               "SVDD, ms", "SVs", "LIBSVM's objective above", "violation"]  # fmt: skip
+    yield markdown_table(columns, [
+        [r["set"], r["n"], r["d"], r["nu"], r["ours_ms"], r["libsvm_ms"],
+         f"{r['ratio_wall']:.2f}", f"{r['ratio_cpu']:.2f}", r["svdd_ms"], r["sv"],
+         f"{r['libsvm_above']:+.1e}", f"{r['violation']:.0e}"]
+        for r in results.records
+    ])  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__, cases, report, data="optional", choices={"sets": ADBENCH},
+    settings={"seconds": Setting(1.0, "of fits for each problem")},
+    quick={"sets": ["wine"], "seconds": 0.05},
+)  # fmt: skip

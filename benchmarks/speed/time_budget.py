@@ -1,13 +1,12 @@
-"""Seconds that ``fewlabels fit`` takes as a process, beside the time budget that it was given.
-
-    python benchmarks time_budget [--budgets 0 5 20 60] [--tables NAME ...] [--keep FOLDER]
+"""Seconds that ``fewlabels fit`` takes as a process, by the time budget that it was given.
 
 A budget of B seconds is kept if the process ends in 1.2 B + 3 seconds. With a budget of 0 all rows
-are learnt from, so that the time is that of one fit. Run it on a machine that does nothing else;
-the first of all fits, which is not counted, fills caches.
+are learnt from, so that the time is that of one fit. Run it on a machine that does nothing else.
+The first fit of a table, which isn't counted, fills caches.
 """
 
-import argparse
+from __future__ import annotations
+
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from shared.common import pivot
+from study import Case, Setting, Study
 
 
 def clusters(rng, n, width, n_classes, labelled):
@@ -66,40 +67,51 @@ def written(name, folder):
     return path, [] if label is None else ["--target", "label"]
 
 
-def timed(path, options, budget):
-    """Seconds of the process, and what it said."""
-    command = [sys.executable, "-m", "fewlabels", "fit", path, "-o", path.with_suffix(".model")]
-    since = time.perf_counter()
-    done = subprocess.run(
-        [*map(str, command), "--time-budget", f"{budget:g}", *options],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    return time.perf_counter() - since, done
+def measure(name, budget):
+    """Seconds of the process, whether the budget is kept, and whether it took a sample."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, options = written(name, Path(folder))
+        command = [sys.executable, "-m", "fewlabels", "fit", path, "-o", f"{folder}/model",
+                   "--time-budget", f"{budget:g}", *options]  # fmt: skip
+        since = time.perf_counter()
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+        used = time.perf_counter() - since
+    if done.returncode:
+        raise RuntimeError(done.stderr[-300:])
+    is_kept = not budget or used <= 1.2 * budget + 3.0
+    return {"seconds": used, "kept": is_kept, "sample": "allows for" in done.stderr}
 
 
-def main():
-    """Print a line per table and budget."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--budgets", nargs="+", type=float, default=[0, 5, 20, 60])
-    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
-    parser.add_argument("--keep", type=Path)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = asked.keep or Path(temporary)
-        for name in ("one class, 128 x 5", "few labels, 500 x 10"):
-            timed(*written(name, folder), 5.0)
-        print(f"{'table':26} {'asked':>6} {'used':>7} {'allowed':>8}")
-        for name in asked.tables:
-            path, options = written(name, folder)
-            for budget in asked.budgets:
-                used, done = timed(path, options, budget)
-                allowed = 1.2 * budget + 3.0
-                sample = "allows for" in done.stderr
-                told = "" if used <= allowed or not budget else "  too long"
-                told += "  a sample" if sample else ""
-                told += f"  exit code {done.returncode}" if done.returncode else ""
-                print(f"{name:26} {budget:6g} {used:7.1f} {allowed:8.1f}{told}", flush=True)
+def cases(options):
+    for name in options.tables:
+        for budget in options.budgets:
+            yield Case({"table": name, "budget": budget}, measure, (name, budget))
 
 
-if __name__ == "__main__":
-    main()
+def report(results):
+    yield "Seconds by budget:"
+    yield pivot(results.records, "table", "budget", "seconds", ".1f")
+    kept = sum(r["kept"] for r in results.records)
+    yield f"{kept} of {len(results.records)} budgets are kept."
+
+
+def entries(results):
+    budgets = [b for b in dict.fromkeys(r["budget"] for r in results.records) if b]
+    rows = []
+    for name in dict.fromkeys(r["table"] for r in results.records):
+        found = {r["budget"]: r["seconds"] for r in results.where(table=name)}
+        rows.append([name, *(found.get(budget) for budget in budgets)])
+    columns = [f"budget {budget:g}" for budget in budgets]
+    return [results.entry("time-budgets", columns, rows, label="table", unit="s",
+                          formats=[".1f"] * len(columns))]  # fmt: skip
+
+
+STUDY = Study(
+    __doc__,
+    cases,
+    report,
+    entries,
+    choices={"tables": list(TABLES)},
+    settings={"budgets": Setting([0.0, 5.0, 20.0, 60.0], "time budgets in seconds")},
+    quick={"tables": ["one class, 128 x 5"], "budgets": [0.0, 5.0]},
+)

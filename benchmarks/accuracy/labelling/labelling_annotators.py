@@ -22,8 +22,8 @@ from fewlabels.labelling.session import TARGET, Session
 from fewlabels.tables.answers.file import AnswerFile
 from fewlabels.tables.reading.options import ColumnOptions
 
+from . import summary
 from .sets import CHOSEN_ON, UNSEEN, draw_of, encoder_of, text_columns
-from .summary import tables
 
 LOOKS = (50, 100, 200)
 STEP = 5
@@ -129,15 +129,13 @@ def cases(options):
 
 
 def report(results):
-    return tables(results.records, STEP)
+    return summary.tables(results.records, STEP)
 
 
 def entries(results):
-    from .summary import entries
-
     return [
-        results.entry(name, *rest, **about)
-        for name, *rest, about in entries(results.records, STEP)
+        results.entry(name, columns, rows, **about)
+        for name, columns, rows, about in summary.entries(results.records, STEP)
     ]
 
 

@@ -1,12 +1,11 @@
-"""Peers that run as programs of their own: UniverSVM (C++), and LAMDA-SSL in an old environment.
+"""UniverSVM, a program of its own in C++.
 
-UniverSVM is not packaged and its licence is the GPL: build it apart from this repository and
-name the program. LAMDA-SSL 1.0.2 needs scikit-learn 1.2 and NumPy 1.23: name a Python that has it.
+It isn't packaged, and its licence is the GPL: compile its four sources apart from this repository
+with ``g++ -std=gnu++98 -O3``, and name the program.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -22,10 +21,6 @@ from scipy import sparse
 _UNLABELED = -3  # UniverSVM's mark
 
 
-class NotThere(ImportError):
-    """A program that was not named, or that is not there."""
-
-
 @dataclass
 class UniverSVMModel:
     """What UniverSVM found: coefficients of the training rows, bias, seconds, memory.
@@ -35,12 +30,11 @@ class UniverSVMModel:
 
     coef: np.ndarray
     bias: float
-    decision: np.ndarray | None
     seconds: float
     peak_mb: float
 
 
-def run_universvm(program, X, y, *, options, predict=None, limit=None, model=False):
+def run_universvm(program, X, y, *, options, limit=None):
     """Train UniverSVM on rows with y in (-1, 1) and -3 for unlabelled ones.
 
     Parameters
@@ -49,41 +43,27 @@ def run_universvm(program, X, y, *, options, predict=None, limit=None, model=Fal
         The binary.
     options : dict
         Its own options: ``{"t": 2, "g": 0.02}`` for ``-t 2 -g 0.02``.
-    predict : rows or None
-        Rows whose decisions are wanted (printed with six digits).
     limit : float or None
         Seconds.
-    model : bool
-        Whether the coefficients are wanted.
 
     Returns
     -------
     UniverSVMModel
-        Seconds are those of the whole process: reading the file, training, decisions.
+        Seconds are those of the whole process: reading the file and training.
     """
     if not program or not Path(program).is_file():
-        raise NotThere(f"no UniverSVM program ({program}); name one with --universvm")
+        raise ImportError(f"no UniverSVM program ({program}); name one with --universvm")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         write_rows(folder / "train", X, y)
         command = [str(Path(program).resolve())]
         for key, value in options.items():
             command += [f"-{key}", f"{value:.17g}"]
-        if predict is not None:
-            write_rows(folder / "test", predict, np.ones(predict.shape[0]))
-            command += ["-T", "test", "-D", "decision"]
         command.append("train")
-        if model:
-            command.append("model")
+        command.append("model")
         seconds, peak_mb = _watched(command, folder, limit)
-        decision = None
-        if predict is not None:
-            text = (folder / "decision").read_text()
-            decision = np.array(
-                text[text.index("[") + 1 : text.index("]")].split(","), dtype=float
-            )
-        coef, bias = _read_model(folder / "model", X, y == _UNLABELED) if model else (None, np.nan)
-    return UniverSVMModel(coef, bias, decision, seconds, peak_mb)
+        coef, bias = _read_model(folder / "model", X, y == _UNLABELED)
+    return UniverSVMModel(coef, bias, seconds, peak_mb)
 
 
 def write_rows(path, X, y):
@@ -138,20 +118,3 @@ def _read_model(path, X, unlabeled):
         row += 1
     coef[unlabeled] += float(header.get("alpha0", 0.0)) / unlabeled.sum()
     return coef, float(header["b0"])
-
-
-def run_lamda(python, X, y, limit=None):
-    """LAMDA-SSL's TSVM at its defaults: classes of the unlabelled rows, seconds, memory in MB."""
-    if not python or not Path(python).exists():
-        raise NotThere(f"no Python with LAMDA-SSL ({python}); name one with --lamda-python")
-    labeled = y >= 0
-    dense = X.toarray() if sparse.issparse(X) else X
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
-        np.savez(
-            folder / "rows.npz", labeled=dense[labeled], y=y[labeled], unlabeled=dense[~labeled]
-        )
-        script = Path(__file__).with_name("lamda_tsvm.py")
-        _watched([str(python), str(script), "rows.npz", "answer.json"], folder, limit)
-        answer = json.loads((folder / "answer.json").read_text())
-    return np.array(answer["predicted"]), answer["seconds"], answer["extra_mb"]
