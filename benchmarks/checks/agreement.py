@@ -1,7 +1,5 @@
 """Do all SVDD solvers find the same optimum? Against an independent QP, on real sets.
 
-    python benchmarks agreement --data FOLDER
-
 Per set at most 800 rows of one class (ADBench: the normal one; usmo: class 1), standardised,
 RBF with gamma = "scale"; squared slack with C = 2, the problem (7)-(8) of the paper, and linear
 slack with nu = 0.1, the problem (3)-(4).
@@ -24,30 +22,22 @@ slack with nu = 0.1, the problem (3)-(4).
 
 from __future__ import annotations
 
-import json
-import sys
 import warnings
-from fnmatch import fnmatch
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 from shared.common import (
     COLOURS,
-    cell,
-    data_folder,
     figure,
     load_set,
-    machine,
-    machine_line,
     markdown_table,
-    options,
     save_figure,
     standardised,
     timed,
-    write_json,
-    write_text,
 )
+from study import Case, Setting, Study
+
+from fewlabels.solvers import REFERENCE_SOLVERS
 
 SETS = [
     "adbench_wine", "adbench_wbc", "adbench_wdbc", "adbench_breastw", "adbench_vowels",
@@ -56,8 +46,6 @@ SETS = [
     "usmo_australian", "usmo_clean1", "usmo_diabetes", "usmo_heart", "usmo_house_votes",
     "usmo_ionosphere", "usmo_isolet", "usmo_liverdisorders",
 ]  # fmt: skip
-QUICK = ["adbench_wine", "adbench_wdbc", "usmo_heart"]
-
 C, NU, RHO = 2.0, 0.1, 200.0
 EXACT, PENALISED = ["decomposition", "qp"], ["lagrangian", "projected", "interior-point"]
 SETTINGS = {
@@ -202,233 +190,114 @@ def penalised_vector(X, gamma, solver):
     return np.maximum(solve(problem, **SETTINGS[solver]).a, 0.0)
 
 
-def available():
-    """The solvers that ``SVDD(solver=...)`` reaches."""
-    from fewlabels.solvers import REFERENCE_SOLVERS
-
-    missing = [s for s in EXACT + PENALISED if s not in REFERENCE_SOLVERS and s != EXACT[0]]
-    if missing:
-        print(f"not reachable by SVDD(solver=...), left out: {', '.join(missing)}", flush=True)
-    return [s for s in EXACT + PENALISED if s not in missing]
-
-
-def compare(folder, name, solvers, largest):
-    """All solvers on one set."""
+def measure(folder, name, largest):
+    """All solvers on one set: a record per problem and solver."""
     X = one_class_rows(folder, name, largest)
     gamma = 1.0 / (X.shape[1] * X.var())
     quadratics = problems(kernel_matrix(X, gamma))
-    record = {"n": len(X), "d": X.shape[1], "gamma": gamma}
+    solvers = [s for s in EXACT + PENALISED if s in REFERENCE_SOLVERS or s == EXACT[0]]
+    about, records = {"n": len(X), "d": X.shape[1]}, []
+    fitted(X[:50], 1.0, "squared", EXACT[0])  # so that no time below holds imports
     for slack in ("squared", "linear"):
         quadratic = quadratics[slack]
         a, status = quadratic.solve()
         best = quadratic.value(a)
-        record[slack] = {
-            "reference": best, "status": status,
-            "certified": quadratic.frank_wolfe_gap(a) / abs(best), "solvers": {},
-        }  # fmt: skip
+        certified = quadratic.frank_wolfe_gap(a) / abs(best)
         for solver in solvers if slack == "squared" else [s for s in solvers if s in EXACT]:
             a, entry = fitted(X, gamma, slack, solver)
             value = quadratic.value(a)
-            entry |= {
+            records.append({
+                "problem": slack, "solver": solver, "reference": best, "status": status,
+                "certified": certified, **about, **entry,
                 "difference": (value - best) / abs(best),
                 "reported_off": abs(entry["reported"] - value) / abs(best),
-                "kkt": quadratic.kkt_residual(a),
-                "sum_off": abs(a.sum() - 1.0),
+                "kkt": quadratic.kkt_residual(a), "sum_off": abs(a.sum() - 1.0),
                 "out_of_bounds": float(max(0.0, -a.min(), (a - quadratic.upper).max())),
-            }
-            record[slack]["solvers"][solver] = entry
-    penalised = [s for s in solvers if s in PENALISED]
-    if penalised:
-        quadratic = quadratics["penalised"]
-        a, status = quadratic.solve()
-        # With the constant rho, (11) is of the size of (7).
-        best = quadratic.value(a) + RHO
-        record["penalised"] = {"reference": best, "status": status, "solvers": {}}
-        for solver in penalised:
-            value = quadratic.value(penalised_vector(X, gamma, solver)) + RHO
-            record["penalised"]["solvers"][solver] = (value - best) / abs(best)
-    return record
+            })  # fmt: skip
+    quadratic = quadratics["penalised"]
+    a, status = quadratic.solve()
+    # With the constant rho, (11) is of the size of (7).
+    best = quadratic.value(a) + RHO
+    for solver in [s for s in solvers if s in PENALISED]:
+        value = quadratic.value(penalised_vector(X, gamma, solver)) + RHO
+        records.append({"problem": "penalised", "solver": solver, "reference": best,
+                        "status": status, "difference": (value - best) / abs(best),
+                        **about})  # fmt: skip
+    return records
 
 
-def summary_line(record):
-    parts = []
-    for slack in ("squared", "linear"):
-        for solver, entry in record[slack]["solvers"].items():
-            parts.append(f"{slack} {solver} {entry['difference']:+.1e} ({entry['seconds']:.2g} s)")
-    for solver, difference in record.get("penalised", {"solvers": {}})["solvers"].items():
-        parts.append(f"(11) {solver} {difference:+.1e}")
-    kkt = record["squared"]["solvers"]["decomposition"]["kkt"]
-    return "; ".join(parts) + f"; KKT {kkt:.1e}"
+def cases(options):
+    for name in options.sets:
+        yield Case({"set": name}, measure, (options.data, name, options.rows))
 
 
 # -- the report ----------------------------------------------------------------------------------
 
 
-def write_report(report, stem, out):
-    """Markdown, JSON and a picture."""
-    records = report["sets"]
-    picture = draw(records, out / f"{stem}.png")
-    text = [
-        "# Agreement of the SVDD solvers with an independent QP",
-        machine_line(report["machine"]),
-        __doc__.split("\n\n", 2)[2].strip(),
-        markdown_table(
-            ["solver", "settings"],
-            [[s, ", ".join(f"{k} = {v:g}" for k, v in SETTINGS[s].items())] for s in SETTINGS],
-        ),
-        f"## Promises ({len(records)} sets)",
-        promises(records),
-        f"![agreement]({picture.name})",
-    ]
-    for slack, title in (
-        ("squared", "Squared slack, C = 2"),
-        ("linear", "Linear slack, nu = 0.1"),
-    ):
-        text += [f"## {title}", slack_table(records, slack)]
-    rows = [
-        [name, r["n"], r["penalised"]["status"], f"{r['penalised']['reference']:.10g}"]
-        + [f"{r['penalised']['solvers'].get(s, np.nan):+.1e}" for s in PENALISED]
-        for name, r in records.items() if "penalised" in r
-    ]  # fmt: skip
-    if rows:
-        text += [
-            "## The penalised objective (11)",
-            markdown_table(["set", "n", "Clarabel", "minimum of (11)", *PENALISED], rows),
-        ]
-    remarks = {}
-    for name, r in records.items():
-        for slack in ("squared", "linear"):
-            for solver, entry in r[slack]["solvers"].items():
-                for warning in entry["warnings"]:
-                    remarks.setdefault((slack, solver), []).append((name, warning))
-    if remarks:
-        lines = [f"* {slack}, {solver}, {len(given)} sets; on {given[0][0]}: {given[0][1]}"
-                 for (slack, solver), given in remarks.items()]  # fmt: skip
-        text += ["## Warnings given during fits", "\n".join(lines)]
-    write_text(out / f"{stem}.md", "\n\n".join(text) + "\n")
+PROBLEMS = {"squared": "Squared slack, C = 2: (7)-(8)", "linear": "Linear slack, nu = .1: (3)-(4)",
+            "penalised": "The penalised objective (11)"}  # fmt: skip
 
 
-def slack_table(records, slack):
-    solvers = list(dict.fromkeys(s for r in records.values() for s in r[slack]["solvers"]))
-    rows = []
-    for name, r in records.items():
-        entries = r[slack]["solvers"]
-        rows.append(
-            [name, r["n"], r["d"], f"{r[slack]['reference']:.10g}", r[slack]["certified"],
-             entries["decomposition"]["n_sv"], entries["decomposition"]["kkt"]]
-            + [f"{entries[s]['difference']:+.1e}" if s in entries else None for s in solvers]
-            + [entries[s]["seconds"] if s in entries else None for s in solvers]
-        )  # fmt: skip
-    return markdown_table(
-        ["set", "n", "d", "reference", "certified to", "SVs", "KKT of default", *solvers,
-         *(f"{s} s" for s in solvers)],
-        rows,
-    )  # fmt: skip
+def report(results):
+    yield "Settings: " + "; ".join(f"{s}: {SETTINGS[s]}" for s in SETTINGS) + "."
+    yield "## Worst of all sets"
+    yield markdown_table(["figure", "bound", "worst", "where", "kept"], worst_rows(results))
+    for problem, title in PROBLEMS.items():
+        yield f"## {title}: difference to the reference, relative"
+        some, sets = results.where(problem=problem), {}
+        for r in some:
+            sets.setdefault(r["set"], {})[r["solver"]] = r
+        solvers = list(dict.fromkeys(r["solver"] for r in some))
+        rows = []
+        for name, found in sets.items():
+            first = next(iter(found.values()))
+            rows.append([name, first["n"], first["d"], f"{first['reference']:.10g}",
+                         first.get("certified"), first.get("kkt"),
+                         *(f"{found[s]['difference']:+.1e}" for s in solvers)])  # fmt: skip
+        columns = ["set", "n", "d", "reference", "certified to", "KKT of default", *solvers]
+        yield markdown_table(columns, rows)
+    draw(results)
 
 
-def promises(records):
-    """Worst case of every figure."""
-    rows = []
-
-    def worst(text, bound, values):
-        values = {name: v for name, v in values.items() if v is not None}
-        if values:
-            name = max(values, key=values.get)
-            kept = None if bound is None else bool(values[name] <= bound)
-            rows.append([text, bound, values[name], name, kept])
-
-    for slack in ("squared", "linear"):
-        worst(f"{slack}: reference certified to", 1e-6,
-              {n: r[slack]["certified"] for n, r in records.items()})  # fmt: skip
+def worst_rows(results):
+    """The worst case of every figure, and whether its bound is kept."""
+    for problem in PROBLEMS:
         for solver in EXACT + PENALISED:
-            found = {n: r[slack]["solvers"].get(solver) for n, r in records.items()}
-            worst(
-                f"{slack}, {solver}: objective against the reference",
-                None if solver == "projected" else 1e-6,
-                {n: abs(e["difference"]) if e else None for n, e in found.items()},
-            )
-            worst(
-                f"{slack}, {solver}: objective_ against its own value computed here", 1e-9,
-                {n: e["reported_off"] if e else None for n, e in found.items()},
-            )  # fmt: skip
-        worst(
-            f"{slack}, decomposition: KKT residual", 1e-5,
-            {n: r[slack]["solvers"]["decomposition"]["kkt"] for n, r in records.items()},
-        )  # fmt: skip
-    for solver in PENALISED:
-        worst(
-            f"(11), {solver}: objective against the minimum",
-            None if solver == "projected" else 1e-6,
-            {n: abs(r.get("penalised", {}).get("solvers", {}).get(solver, np.nan))
-             if solver in r.get("penalised", {}).get("solvers", {}) else None
-             for n, r in records.items()},
-        )  # fmt: skip
-    return markdown_table(["figure", "bound", "worst", "where", "kept"], rows)
+            some = results.where(problem=problem, solver=solver)
+            bounds = {"difference": None if solver == "projected" else 1e-6}
+            if problem != "penalised":
+                bounds |= {"reported_off": 1e-9, "certified": 1e-6}
+            if solver == EXACT[0]:
+                bounds["kkt"] = 1e-5
+            for key, bound in bounds.items() if some else ():
+                record = max(some, key=lambda r: abs(r[key]))
+                value = abs(record[key])
+                yield [f"{problem}, {solver}: {key}", bound, value, record["set"],
+                       None if bound is None else value <= bound]  # fmt: skip
 
 
-def draw(records, path):
+def draw(results):
     """Every relative difference as a dot, one row per set."""
-    panels = [
-        ("squared slack, against (7)-(8)", lambda r: {
-            s: e["difference"] for s, e in r["squared"]["solvers"].items()}),
-        ("linear slack, against (3)-(4)", lambda r: {
-            s: e["difference"] for s, e in r["linear"]["solvers"].items()}),
-        ("penalty solvers, against min of (11)", lambda r: r.get("penalised", {}).get(
-            "solvers", {})),
-    ]  # fmt: skip
-    fig, axes = figure(1, 3, figsize=(12, 1.8 + 0.32 * len(records)), sharey=True)
+    sets = list(dict.fromkeys(r["set"] for r in results.records))
+    fig, axes = figure(1, 3, figsize=(12, 1.8 + 0.32 * len(sets)), sharey=True)
     seen = {}
-    for ax, (title, differences) in zip(axes, panels, strict=True):
-        for place, record in enumerate(records.values()):
-            for solver, difference in differences(record).items():
-                order = (EXACT + PENALISED).index(solver)
-                dot, = ax.plot(max(abs(difference), 1e-16), place + 0.15 * (order - 2),
-                               "osD^v"[order], color=COLOURS[order], markersize=4.5)  # fmt: skip
-                seen.setdefault(solver, dot)
+    for ax, (problem, title) in zip(axes, PROBLEMS.items(), strict=True):
+        for r in results.where(problem=problem):
+            order = (EXACT + PENALISED).index(r["solver"])
+            place = sets.index(r["set"]) + 0.15 * (order - 2)
+            dot, = ax.plot(max(abs(r["difference"]), 1e-16), place, "osD^v"[order],
+                           color=COLOURS[order], markersize=4.5)  # fmt: skip
+            seen.setdefault(r["solver"], dot)
         ax.axvline(1e-6, color="#333333", linewidth=1, linestyle="--")
         ax.set(xscale="log", xlim=(5e-17, 1.0), title=title, xlabel="|relative difference|")
-    axes[0].set_yticks(range(len(records)), list(records), fontsize=8)
-    axes[0].set_ylim(len(records) - 0.5, -0.5)
+    axes[0].set_yticks(range(len(sets)), sets, fontsize=8)
+    axes[0].set_ylim(len(sets) - 0.5, -0.5)
     fig.legend(seen.values(), seen.keys(), loc="outside lower center", ncols=5, frameon=False)
-    fig.suptitle("Objectives of the SVDD solvers against an independent QP (dashed: 1e-6)")
-    save_figure(fig, path)
-    return path
+    save_figure(fig, results.picture())
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--sets", nargs="*", default=["*"], help="names or patterns of sets")
-    parser.add_argument("--rows", type=int, default=_LARGEST, help="largest number of rows")
-    parser.add_argument("--resume", action="store_true", help="keep the sets already measured")
-    args = parser.parse_args()
-    names = [s for s in (QUICK if args.quick else SETS) if any(fnmatch(s, p) for p in args.sets)]
-    if not names:
-        sys.exit(f"no set is called {' '.join(args.sets)}.")
-    folder, out = data_folder(args, names), Path(args.out)
-    stem = "agreement-quick" if args.quick else "agreement"
-    path = out / f"{stem}.json"
-    report = {"machine": machine(), "sets": {}}
-    if args.resume and path.exists():
-        report["sets"] = json.loads(path.read_text())["sets"]
-    solvers = available()
-    few = np.random.default_rng(0).normal(size=(50, 3))
-    for solver in solvers:  # so that no time below holds imports or compilation
-        fitted(few, 1.0, "squared", solver)
-    for number, name in enumerate(names, 1):
-        if name in report["sets"]:
-            continue
-        record = compare(folder, name, solvers, args.rows)
-        report["sets"][name] = record
-        print(f"[{number}/{len(names)}] {name} (n = {record['n']}): {summary_line(record)}",
-              flush=True)  # fmt: skip
-        write_json(path, report)
-    write_report(report, stem, out)
-    worst = max(
-        abs(e["difference"]) for r in report["sets"].values() for slack in ("squared", "linear")
-        for s, e in r[slack]["solvers"].items() if s in EXACT
-    )  # fmt: skip
-    print(f"worst exact solver: {cell(worst)}; wrote {out / stem}.md, .json, .png")
-
-
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__, cases, report, data="required", files=lambda options: options.sets,
+    choices={"sets": SETS}, settings={"rows": Setting(_LARGEST, "largest number of rows")},
+    quick={"sets": ["adbench_wine", "usmo_heart"], "rows": 200},
+)  # fmt: skip

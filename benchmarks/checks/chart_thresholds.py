@@ -1,7 +1,5 @@
 """Thresholds of the charts for repeated alarms, by simulation on uniform p-values.
 
-    python benchmarks chart_thresholds [--streams 10000] [--rows 100000]
-
 While nothing changes, smoothed p-values are independent and uniform, whatever the data and the
 model. So the number of rows until a chart alarms has one distribution for all data, and its mean
 can be simulated once for all. Many streams run side by side, and every first passage of every
@@ -11,13 +9,15 @@ The mean run length of a threshold is the mean number of rows within the first `
 plus, for streams that last longer, rows per alarm after them. Streams that end without an alarm
 count with the rows they had: after a while alarms come at a constant rate.
 
-Writes chart-thresholds.md and chart-thresholds.json, and prints the table that
-``src/fewlabels/monitoring/charts.py`` holds: natural logarithms of the thresholds whose mean
-run length is the one set, raised by one standard error of the simulation.
+The report has the table of ``src/fewlabels/monitoring/charts.py``: natural logarithms of the
+thresholds whose mean run length is the one set, raised by one standard error of the simulation.
 """
 
+from __future__ import annotations
+
 import numpy as np
-from shared.common import machine, machine_line, markdown_table, options, write_json, write_text
+from shared.common import group, markdown_table
+from study import Case, Setting, Study
 
 from fewlabels.monitoring import martingales as bets
 
@@ -130,39 +130,38 @@ def thresholds(passages, rows):
     return found
 
 
-def literal(found):
-    """The table as it stands in the source."""
+def measure(streams, rows, seed):
+    """Logarithm of the threshold of each chart and run length, with its relative error."""
+    records = []
+    for name, passages in simulate(streams, rows, seed).items():
+        for setting, one in zip(RUN_LENGTHS, thresholds(passages, rows), strict=True):
+            level, error = one or (None, None)
+            records.append({"chart": name, "run_length": setting, "log_threshold": level,
+                            "error": error})  # fmt: skip
+    return records
+
+
+def cases(options):
+    streams, rows = options.streams, options.rows
+    key = {"streams": streams, "rows": rows, "seed": options.seed}
+    yield Case(key, measure, (streams, rows, options.seed))
+
+
+def report(results):
+    columns = ["chart", "run_length", "log_threshold", "error"]
+    yield markdown_table(columns, [[r[key] for key in columns] for r in results.records])
     lines = [f"RUN_LENGTHS = {tuple(RUN_LENGTHS)}", "LOG_THRESHOLDS = {"]
-    for name, values in found.items():
-        lines.append(f"    {name!r}: {tuple(round(level, 4) for level, _ in values)},")
-    return "\n".join([*lines, "}"])
+    for name, some in group(results.records, "chart").items():
+        levels = tuple(r["log_threshold"] and round(r["log_threshold"], 4) for r in some)
+        lines.append(f"    {name!r}: {levels},")
+    yield "\n".join(["```python", *lines, "}", "```"])
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--streams", type=int, default=8000, help="streams side by side")
-    parser.add_argument("--rows", type=int, default=100_000, help="rows of each")
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    streams, rows = (200, 2000) if args.quick else (args.streams, args.rows)
-    passages = simulate(streams, rows, args.seed)
-    found = {name: thresholds(one, rows) for name, one in passages.items()}
-    lines = [
-        [name, setting, None if one is None else float(np.exp(one[0])), one and one[1]]
-        for name, values in found.items()
-        for setting, one in zip(RUN_LENGTHS, values, strict=True)
-    ]
-    head = ["chart", "run length", "threshold", "standard error"]
-    cells = [[str(c) if c is None else f"{c:.4g}" if isinstance(c, float) else str(c) for c in row]
-             for row in lines]  # fmt: skip
-    info, suffix = machine(), "-quick" if args.quick else ""
-    text = f"{machine_line(info)}\n\n{markdown_table(head, cells)}\n"
-    write_text(args.out / f"chart-thresholds{suffix}.md", text)
-    facts = {"machine": info, "columns": head, "rows": lines}
-    write_json(args.out / f"chart-thresholds{suffix}.json", facts)
-    if not args.quick:
-        print(literal(found))
-
-
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__, cases, report,
+    settings={
+        "streams": Setting(8000, "streams side by side"), "rows": Setting(100_000, "rows of each"),
+        "seed": Setting(1, "seed"),
+    },
+    quick={"streams": 200, "rows": 2000},
+)  # fmt: skip

@@ -1,31 +1,30 @@
 """The same problems wherever rows are: in memory, in a file, on a cluster, on the array API.
 
-    python benchmarks everywhere --rows 4000
-
-Every problem is fitted to rows in memory, in a memory-mapped file (--cache-size below its size),
-by two and by four worker processes, and as arrays of array-api-strict and of torch. Of every place
-the relative difference of its objective from that in memory, and its duality gap, relative too;
-and whether support vectors and labels of all rows are the same; of labels that are not, how far
-from the boundary their rows are at most, as a share of the range of the decision function: support
-vectors lie on it, to rounding.
+Every problem is fitted to rows in memory, in a memory-mapped file (cache_size below its size), by
+two and by four worker processes, and as arrays of array-api-strict and of torch. For every place
+the table has the relative difference of its objective from that in memory, and its duality gap,
+relative too. It also says how many support vectors and labels of rows differ, and how far from the
+boundary these rows are at most, as a share of the range of the decision function: support vectors
+are on it, to rounding.
 """
 
-import argparse
+from __future__ import annotations
+
 import os
 import tempfile
-import warnings
+from contextlib import ExitStack
+from functools import cache
 from itertools import pairwise
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy is imported
 
-import array_api_strict
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-import torch
 from dask import delayed
 from distributed import Client, LocalCluster
 from shared.common import markdown_table
+from study import Case, Setting, Study
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
 from fewlabels.dask import DaskOneClassSVM, DaskPUSVM, DaskS3VM, DaskSVDD
@@ -33,8 +32,8 @@ from fewlabels.dask import DaskOneClassSVM, DaskPUSVM, DaskS3VM, DaskSVDD
 ON_CLUSTER = {
     SVDD: DaskSVDD, OneClassSVM: DaskOneClassSVM, PUSVM: DaskPUSVM, S3VM: DaskS3VM
 }  # fmt: skip
-PLACES = ["memory", "file", "2 processes", "4 processes", "array-api-strict", "torch"]
 _PARTS = 5
+_OPEN = ExitStack()
 
 
 def problems(n):
@@ -67,28 +66,43 @@ def problems(n):
     ]
 
 
-def fits(kind, settings, X, y, weight, clients, folder):
-    """Pairs of a place and the machine fitted there."""
+@cache
+def client_of(n_workers):
+    """A client of a cluster that ends with the program."""
+    settings = dict(threads_per_worker=1, dashboard_address=":0", silence_logs=50)
+    cluster = _OPEN.enter_context(LocalCluster(n_workers=n_workers, **settings))
+    return _OPEN.enter_context(Client(cluster))
+
+
+def fits(kind, settings, X, y, weight):
+    """Pairs of a place and the model fitted there."""
     labels = () if y is None else (y,)
     yield "memory", kind(**settings).fit(X, *labels, sample_weight=weight)
     if not sp.issparse(X):
-        np.save(f"{folder}/rows.npy", X)
-        rows = np.load(f"{folder}/rows.npy", mmap_mode="r")
-        machine = kind(**settings, cache_size=0.01)
-        yield "file", machine.fit(rows, *labels, sample_weight=weight)
-    for place, client in clients.items():
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(f"{folder}/rows.npy", X)
+            rows = np.load(f"{folder}/rows.npy", mmap_mode="r")
+            model = kind(**settings, cache_size=0.01)
+            yield "file", model.fit(rows, *labels, sample_weight=weight)
+    for n_workers in (2, 4):
         cut = np.linspace(0, X.shape[0], _PARTS + 1).astype(int)
         rows, *others = (
             None if one is None else [delayed(one[a:b]) for a, b in pairwise(cut)]
             for one in (X, y, weight)
         )
-        machine = ON_CLUSTER[kind](**settings, client=client)
-        yield place, machine.fit(rows, *others[: len(labels)], sample_weight=others[1])
+        model = ON_CLUSTER[kind](**settings, client=client_of(n_workers))
+        yield (
+            f"{n_workers} processes",
+            model.fit(rows, *others[: len(labels)], sample_weight=others[1]),
+        )
     if kind is not S3VM and not sp.issparse(X):
+        import array_api_strict
+        import torch
+
         for place, library in (("array-api-strict", array_api_strict), ("torch", torch)):
             with sklearn.config_context(array_api_dispatch=True):
-                machine = kind(**settings).fit(library.asarray(X), *labels, sample_weight=weight)
-                yield place, machine.to_local()
+                model = kind(**settings).fit(library.asarray(X), *labels, sample_weight=weight)
+                yield place, model.to_local()
 
 
 def relative_gap(machine):
@@ -96,51 +110,44 @@ def relative_gap(machine):
     return None if gap is None else gap / abs(machine.objective_)
 
 
-def compare(name, kind, settings, X, y, weight, clients, folder):
-    """A row of the table."""
-    settings, local = {**settings, "tol": 1e-8}, None
-    told, support, others = dict.fromkeys(PLACES, "-"), 0, []
-    for place, machine in fits(kind, settings, X, y, weight, clients, folder):
-        local = local or machine
-        gap = relative_gap(machine)
-        gap = "no gap" if gap is None else f"gap {gap:.0e}"
-        if machine is local:
-            told[place] = gap
-            continue
-        apart = np.max(np.abs(machine.objective_ / local.objective_ - 1.0))
-        told[place] = f"{apart:.0e}, {gap}"
-        support += len(np.setxor1d(machine.support_, local.support_))
-        others.append(np.flatnonzero(np.asarray(machine.predict(X)) != local.predict(X)))
-    decisions, others = local.decision_function(X), np.unique(np.concatenate(others))
-    labels = "the same"
-    if len(others):
-        far = np.abs(decisions[others]).max() / np.ptp(decisions)
-        labels = f"{len(others)} within {far:.0e} of the boundary"
-    support = f"{support} others" if support else "the same"
-    return [name, len(local.support_), *told.values(), support, labels]
+def measure(number, n):
+    """A record per place."""
+    _, kind, settings, X, y, weight = problems(n)[number]
+    settings, local, records = {**settings, "tol": 1e-8}, None, []
+    for place, model in fits(kind, settings, X, y, weight):
+        local = local or model
+        decisions = local.decision_function(X)
+        others = np.asarray(model.predict(X)) != local.predict(X)
+        far = np.abs(decisions[others]).max(initial=0.0) / np.ptp(decisions)
+        records.append({
+            "place": place, "gap": relative_gap(model), "support_vectors": len(model.support_),
+            "apart": float(np.max(np.abs(model.objective_ / local.objective_ - 1.0))),
+            "other_support": len(np.setxor1d(model.support_, local.support_)),
+            "other_labels": int(others.sum()), "other_labels_within": float(far),
+        })  # fmt: skip
+    return records
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", type=int, default=4000)
-    parser.add_argument("--quick", action="store_true", help="few rows, few problems")
-    args = parser.parse_args()
-    chosen = problems(600)[::5] if args.quick else problems(args.rows)
-    warnings.simplefilter("ignore")
-    rows = []
-    of_workers = dict(threads_per_worker=1, dashboard_address=":0", silence_logs=50)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        LocalCluster(n_workers=2, **of_workers) as two, Client(two) as first,
-        LocalCluster(n_workers=4, **of_workers) as four, Client(four) as second,
-    ):  # fmt: skip
-        clients = {"2 processes": first, "4 processes": second}
-        for problem in chosen:
-            rows.append(compare(*problem, clients, folder))
-            print(*rows[-1], sep=" | ", flush=True)
-    header = ["problem", "support vectors", *PLACES, "support vectors elsewhere", "labels"]
-    print(markdown_table(header, rows))
+NAMES = [name for name, *_ in problems(60)]
 
 
-if __name__ == "__main__":
-    main()
+def cases(options):
+    for number, name in enumerate(NAMES):
+        if name in options.problems:
+            yield Case({"problem": name}, measure, (number, options.rows))
+
+
+def report(results):
+    columns = ["problem", *list(results.records[0])[1:]]
+    yield markdown_table(columns, [[r[key] for key in columns] for r in results.records])
+    _OPEN.close()
+
+
+STUDY = Study(
+    __doc__,
+    cases,
+    report,
+    choices={"problems": NAMES},
+    settings={"rows": Setting(4000, "rows")},
+    quick={"problems": NAMES[::5], "rows": 600},
+)

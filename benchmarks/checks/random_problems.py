@@ -1,28 +1,35 @@
 """Thousands of random problems, some of extreme scales: do two versions give the same answers?
 
-    PYTHONPATH=OTHER/CHECKOUT/src python benchmarks random_problems --write before.npz
-    python benchmarks random_problems --write after.npz
-    python benchmarks random_problems --compare before.npz after.npz
+Run it with each version, and compare the second run with the first:
+
+    PYTHONPATH=OTHER/CHECKOUT/src python benchmarks random_problems --out before
+    python benchmarks random_problems --before before/random_problems.jsonl
 
 Every problem is decided by its number: model, kernel, rows (duplicates, constant columns,
-float32, sparse), offset and scale from 1e-6 to 1e6. Kept of each are the objective, the duality
-gap, whether the fit converged, and the decisions about its rows relative to their largest.
+float32, sparse), offset and scale from 1e-6 to 1e6. The objective, the duality gap, whether the
+fit converged, and the decisions about its rows relative to their largest are stored.
 
 Some problems leave decisions open: an objective within ``gap`` of the optimum bounds the function
 by ||f - f*||^2 <= 2 gap, and so |f(x) - f*(x)| by sqrt(2 gap K(x, x)). Decisions that differ by no
 more than both versions' bounds are counted apart.
 """
 
-import argparse
-import warnings
+from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from shared.common import markdown_table
+from study import Case, Setting, Study, read_results
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
 
 KEPT = 25  # decisions of each problem
 _FACTS = 6
+KINDS = ["OneClassSVM", "SVDD", "PUSVM", "S3VM"]
+# Problems of a case.
+_BATCH = 100
 
 
 def problem(number):
@@ -57,7 +64,7 @@ def solved(number):
     """Objective, gap, state and decisions; NaN where the fit was refused."""
     model, arguments = problem(number)
     found = np.full(_FACTS + KEPT, np.nan)
-    found[0] = ["OneClassSVM", "SVDD", "PUSVM", "S3VM"].index(type(model).__name__)
+    found[0] = KINDS.index(type(model).__name__)
     try:
         model.fit(*arguments)
     except (ValueError, ArithmeticError):
@@ -83,10 +90,21 @@ def largest_kernel_value(model, X):
     return squares if model.kernel == "linear" else (model.gamma_ * squares + 1.0) ** model.degree
 
 
-def compare(before, after):
-    for kind, name in enumerate(["OneClassSVM", "SVDD", "PUSVM", "S3VM"]):
+def measure(first, last):
+    return [{"problem": k, "found": solved(k).tolist()} for k in range(first, last)]
+
+
+def cases(options):
+    for first in range(0, options.problems, _BATCH):
+        last = min(first + _BATCH, options.problems)
+        yield Case({"first": first}, measure, (first, last))
+
+
+def compared(before, after):
+    """A line per kind of model."""
+    for kind, name in enumerate(KINDS):
         b, a = (x[x[:, 0] == kind] for x in (before, after))
-        refused = [np.sum(~np.isfinite(x[:, 1])) for x in (b, a)]
+        refused = [int(np.sum(~np.isfinite(x[:, 1]))) for x in (b, a)]
         both = np.isfinite(b[:, 1]) & np.isfinite(a[:, 1])
         b, a = b[both], a[both]
         moved = (a[:, 1] - b[:, 1]) / np.maximum(np.abs(b[:, 1]), 1e-300)
@@ -96,31 +114,35 @@ def compare(before, after):
         early = (a[:, 3] != 0) | (b[:, 3] != 0)
         allowed = apart <= a[:, 5] + b[:, 5]
         differ = relative > 1e-3
-        rest = differ & ~early & ~allowed
-        print(
-            f"{name}: {len(both)} problems, refused {refused[0]} before, {refused[1]} after\n"
-            f"  did not converge: {np.sum(b[:, 3] != 0)} before, {np.sum(a[:, 3] != 0)} after\n"
-            f"  objective, after less before, relative: {moved.min():.0e} to {moved.max():.0e}; "
-            f"above 1e-6: {np.sum(moved > 1e-6)}, below -1e-6: {np.sum(moved < -1e-6)}\n"
-            f"  decisions differ by {np.median(relative):.0e} of their largest in the median, by "
-            f"over 1e-3 in {np.sum(differ)}:\n"
-            f"    {np.sum(differ & early)} stopped early, {np.sum(differ & ~early & allowed)} "
-            f"within what both gaps allow, {np.sum(rest)} others"
-        )
+        yield [
+            name, len(both), *refused, int(np.sum(b[:, 3] != 0)), int(np.sum(a[:, 3] != 0)),
+            float(moved.min()), float(moved.max()), float(np.median(relative)),
+            int(np.sum(differ & early)), int(np.sum(differ & ~early & allowed)),
+            int(np.sum(differ & ~early & ~allowed)),
+        ]  # fmt: skip
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write")
-    parser.add_argument("--problems", type=int, default=3400)
-    parser.add_argument("--compare", nargs=2)
-    asked = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if asked.write:
-        np.savez(asked.write, results=np.array([solved(k) for k in range(asked.problems)]))
-    if asked.compare:
-        compare(*(np.load(path)["results"] for path in asked.compare))
+def figures(results):
+    found = sorted((r["problem"], r["found"]) for r in results.records)
+    return np.array([[np.nan if v is None else v for v in one] for _, one in found], dtype=float)
 
 
-if __name__ == "__main__":
-    main()
+def report(results):
+    after, earlier = figures(results), results.options["before"]
+    before = figures(read_results(results.name, Path(earlier))) if earlier else after
+    if not earlier:
+        yield "Without --before, the run is compared with itself."
+    columns = ["model", "problems", "refused before", "after", "not converged before", "after",
+               "objective moved, least", "most", "decisions apart, median",
+               "over 1e-3: stopped early", "within both gaps", "others"]  # fmt: skip
+    yield markdown_table(columns, compared(before, after))
+
+
+STUDY = Study(
+    __doc__, cases, report,
+    settings={
+        "problems": Setting(3400, "number of problems"),
+        "before": Setting(None, "stored results of the other version", Path),
+    },
+    quick={"problems": 60},
+)  # fmt: skip

@@ -1,7 +1,5 @@
 """How often does each solver of S3VM find the global minimum, and how far off is it otherwise?
 
-    python benchmarks s3vm_global --data FOLDER
-
 Small problems, whose global minimum `solver="branch-and-bound"` proves: 4 labelled and 10 to 20
 unlabelled rows of two moons, of two Gaussian clouds in 5 dimensions, and of three real sets
 (g50c, USPS as 0-4 against 5-9, COIL2). C = 10, C* = 5, RBF with gamma = 1 / (d var), mean of f
@@ -23,22 +21,13 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from shared.common import (
-    data_folder,
-    load_set,
-    machine,
-    machine_line,
-    markdown_table,
-    options,
-    timed,
-    write_json,
-    write_text,
-)
+from shared.common import group, load_set, markdown_table, mean, timed
 from sklearn.datasets import make_moons
+from study import Case, Setting, Study
 
 from fewlabels import S3VM
 
-LABELS, UNLABELLED, DRAWS = 4, (10, 20), 6
+LABELS, UNLABELLED = 4, (10, 20)
 REAL = {"g50c": "chapelle_g50c", "USPS": "chapelle_uspst", "COIL2": "ssl_coil2"}
 KINDS = ["two moons", "Gaussians", *REAL]
 FOUND = 1e-6
@@ -106,7 +95,8 @@ METHODS = {
 }
 
 
-def run_problem(kind, seed, balance, folder):
+def measure(kind, seed, balance, folder):
+    """A record per method, and one of the search that proves the global minimum."""
     X, y, truth, gamma = problem(kind, seed, folder)
     common = {"gamma": gamma, "balance": balance, "tol": 1e-6}
     unlabelled = np.isnan(y)
@@ -114,105 +104,62 @@ def run_problem(kind, seed, balance, folder):
     def error(model):
         return float(np.mean(model.transduction_[unlabelled] != truth[unlabelled]))
 
-    seconds, best = timed(S3VM(solver="branch-and-bound", max_nodes=10**6, **common).fit, X, y)
-    found = {"global": {"excess": 0.0, "error": error(best), "seconds": seconds}}
-    for name, method in METHODS.items():
-        seconds, model = timed(method, X, y, common)
-        excess = float(model.objective_ / best.objective_ - 1.0)
-        found[name] = {"excess": excess, "error": error(model), "seconds": seconds}
-    return {
-        "kind": kind,
-        "balance": balance,
-        "unlabelled": int(unlabelled.sum()),
-        "objective": best.objective_,
-        "gap": best.optimality_gap_,
-        "nodes": best.n_nodes_,
-        "methods": found,
-    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a search that is cut short proves nothing
+        search = S3VM(solver="branch-and-bound", max_nodes=10**6, **common)
+        seconds, best = timed(search.fit, X, y)
+        records = [{"method": "global minimum", "excess": 0.0, "error": error(best),
+                    "seconds": seconds, "nodes": best.n_nodes_, "gap": best.optimality_gap_,
+                    "unlabelled": int(unlabelled.sum())}]  # fmt: skip
+        for name, method in METHODS.items():
+            seconds, model = timed(method, X, y, common)
+            excess = float(model.objective_ / best.objective_ - 1.0)
+            records.append({"method": name, "excess": excess, "error": error(model),
+                            "seconds": seconds})  # fmt: skip
+    return records
 
 
-# -- report ----------------------------------------------------------------------------------
-
-
-def method_rows(results):
-    for name in METHODS:
-        excess = np.array([r["methods"][name]["excess"] for r in results])
-        off = excess[excess > FOUND]
-        counts = []
-        for kind in KINDS:
-            of = [r["methods"][name]["excess"] <= FOUND for r in results if r["kind"] == kind]
-            counts.append(f"{sum(of)}/{len(of)}")
-        yield [
-            name,
-            f"{len(excess) - len(off)}/{len(excess)}",
-            *counts,
-            float(np.median(off)) if len(off) else None,
-            float(off.max()) if len(off) else None,
-            100 * float(np.mean([r["methods"][name]["error"] for r in results])),
-        ]
-    error = 100 * float(np.mean([r["methods"]["global"]["error"] for r in results]))
-    everything = f"{len(results)}/{len(results)}"
-    each = [f"{n}/{n}" for n in (sum(r["kind"] == kind for r in results) for kind in KINDS)]
-    yield ["global minimum", everything, *each, None, None, error]
-
-
-def search_rows(results):
-    for kind in KINDS:
-        of = [r for r in results if r["kind"] == kind]
-        nodes = [r["nodes"] for r in of]
-        seconds = [r["methods"]["global"]["seconds"] for r in of]
-        yield [
-            kind,
-            f"{min(r['unlabelled'] for r in of)}-{max(r['unlabelled'] for r in of)}",
-            f"{sum(r['gap'] == 0.0 for r in of)}/{len(of)}",
-            int(np.median(nodes)),
-            max(nodes),
-            float(np.median(seconds)),
-            max(seconds),
-        ]
-
-
-def report(results, info):
-    parts = ["# Global minima of small semi-supervised problems", machine_line(info)]
+def cases(options):
     for balance in (True, False):
-        of = [r for r in results if r["balance"] is balance]
-        parts.append(f"## {'Mean of f held' if balance else 'Mean of f free'}")
-        parts.append("Global minimum found, relative excess where not, mean error in %.")
-        titles = ["method", "found", *KINDS, "median excess", "largest", "error %"]
-        parts.append(markdown_table(titles, method_rows(of)))
-        parts.append("The search that proves it.")
-        titles = [
-            "set",
-            "unlabelled",
-            "proven",
-            "nodes, median",
-            "most",
-            "seconds, median",
-            "most",
-        ]
-        parts.append(markdown_table(titles, search_rows(of)))
-    return "\n\n".join(parts) + "\n"
+        for kind in options.sets:
+            if kind in REAL and options.data is None:
+                continue
+            for seed in range(options.draws):
+                key = {"balance": balance, "set": kind, "seed": seed}
+                yield Case(key, measure, (kind, seed, balance, options.data))
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--draws", type=int, default=DRAWS, help="problems per set")
-    args = parser.parse_args()
-    folder = data_folder(args, list(REAL.values()))
-    info, results = machine(), []
-    warnings.filterwarnings("error")  # a search that is cut short proves nothing
-    for balance in (True, False):
-        for kind in KINDS:
-            for seed in range(1 if args.quick else args.draws):
-                results.append(run_problem(kind, seed, balance, folder))
-                done = results[-1]
-                print(f"{kind}, {seed}, balance={balance}: {done['nodes']} nodes", flush=True)
-    name = "s3vm_global" + ("-quick" if args.quick else "")
-    write_json(args.out / f"{name}.json", {"machine": info, "results": results})
-    text = report(results, info)
-    write_text(args.out / f"{name}.md", text)
-    print(text)
+def report(results):
+    for balance, some in group(results.records, "balance").items():
+        yield f"## {'Mean of f held' if balance else 'Mean of f free'}"
+        yield "Global minimum found, relative excess where not, mean error in %."
+        kinds = list(group(some, "set"))
+        yield markdown_table(["method", "found", *kinds, "median excess", "largest", "error %"],
+                             method_rows(some, kinds))  # fmt: skip
+        yield "The search that proves it."
+        rows = []
+        for kind, own in group([r for r in some if "nodes" in r], "set").items():
+            nodes, seconds = ([r[key] for r in own] for key in ("nodes", "seconds"))
+            proven = f"{sum(r['gap'] == 0.0 for r in own)}/{len(own)}"
+            rows.append([kind, proven, int(np.median(nodes)), max(nodes),
+                         float(np.median(seconds)), max(seconds)])  # fmt: skip
+        columns = ["set", "proven", "nodes, median", "most", "seconds, median", "most"]
+        yield markdown_table(columns, rows)
 
 
-if __name__ == "__main__":
-    main()
+def method_rows(records, kinds):
+    for name, some in group(records, "method").items():
+        excess = np.array([r["excess"] for r in some])
+        off, counts = excess[excess > FOUND], []
+        for kind in kinds:
+            found = [r["excess"] <= FOUND for r in some if r["set"] == kind]
+            counts.append(f"{sum(found)}/{len(found)}")
+        yield [name, f"{len(excess) - len(off)}/{len(excess)}", *counts,
+               float(np.median(off)) if len(off) else None, float(off.max(initial=0.0)) or None,
+               100 * mean(some, "error")]  # fmt: skip
+
+
+STUDY = Study(
+    __doc__, cases, report, data="optional", choices={"sets": KINDS},
+    settings={"draws": Setting(6, "problems per set")}, quick={"draws": 1, "sets": KINDS[:3]},
+)  # fmt: skip

@@ -1,7 +1,5 @@
 """Kill ``fewlabels watch`` at random moments, resume it, and count its rows.
 
-    python benchmarks watch_kills --kills 50
-
 A watch of a table with numbers, categories and texts is killed (SIGKILL) at a random moment and
 started again with the same command, until its rows are done; then a new one begins. Every fifth
 kill comes at any moment of the start, the others within half a second of the first new output.
@@ -9,6 +7,8 @@ After each kill, the state and the output must agree on a number of rows that ne
 the end the output must have every row exactly once, and equal the output of a run that nobody
 killed.
 """
+
+from __future__ import annotations
 
 import json
 import signal
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from shared.common import machine, options, write_json
+from study import Case, Setting, Study
 
 from fewlabels import fit_table
 
@@ -71,28 +71,12 @@ def killed(arguments, out, at_start, rng):
     return running
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--kills", type=int, default=50)
-    args = parser.parse_args()
-    kills = 3 if args.quick else args.kills
+def measure(kills):
+    """Kill watches until there were so many kills; fails if a row is lost, repeated or changed."""
     rng, done, watches, moments = np.random.default_rng(0), 0, 0, []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        table(200, 3).to_csv(folder / "before.csv", index=False)
-        long = folder / "long.csv"
-        rows = pd.concat([table(ROWS - 500, 7), table(500, 8, 1.5)])
-        rows.to_csv(long, index=False)
-        model = fit_table(
-            table(150, 0), method="svdd", time_budget=0, report=False, baselines=False
-        )
-        model.save(folder / "model")
-        fixed = (folder / "model", long, "--calibration", folder / "before.csv")
-        whole = subprocess.run(
-            command(*fixed), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        expected = [json.loads(line) for line in whole.stdout.splitlines()]
-        assert [record["row"] for record in expected] == list(range(1, ROWS + 1))
+        fixed, expected = prepare(folder)
         while done < kills:
             state, out = folder / f"{watches}.db", folder / f"{watches}.jsonl"
             arguments = (*fixed, "--state", state, "-o", out, "--every", 10)
@@ -105,17 +89,37 @@ def main():
                 assert now >= last, (now, last)
                 last = now
                 moments.append(now)
-                print(f"kill {done} at row {now}", flush=True)
             subprocess.run(command(*arguments), stderr=subprocess.DEVNULL)
             found = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
             assert found == expected, f"watch {watches}: rows were lost, repeated or changed"
             watches += 1
-            print(f"{done} kills, {watches} watches of {ROWS} rows: all rows once", flush=True)
-    write_json(
-        args.out / "watch-kills.json",
-        {"machine": machine(), "kills": done, "watches": watches, "rows": ROWS, "at": moments},
+    return {"kills": done, "watches": watches, "rows": ROWS, "at": moments}
+
+
+def prepare(folder):
+    """A model and tables in a folder: arguments of a watch, and its output without kills."""
+    table(200, 3).to_csv(folder / "before.csv", index=False)
+    long = folder / "long.csv"
+    pd.concat([table(ROWS - 500, 7), table(500, 8, 1.5)]).to_csv(long, index=False)
+    model = fit_table(table(150, 0), method="svdd", time_budget=0, report=False, baselines=False)
+    model.save(folder / "model")
+    fixed = (folder / "model", long, "--calibration", folder / "before.csv")
+    whole = subprocess.run(
+        command(*fixed), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
+    expected = [json.loads(line) for line in whole.stdout.splitlines()]
+    assert [record["row"] for record in expected] == list(range(1, ROWS + 1))
+    return fixed, expected
 
 
-if __name__ == "__main__":
-    main()
+def cases(options):
+    yield Case({"kills": options.kills}, measure, (options.kills,))
+
+
+def report(results):
+    for one in results.records:
+        yield (f"{one['kills']} kills at rows {', '.join(map(str, one['at']))}: all rows of "
+               f"{one['watches']} watches of {one['rows']} rows are there once.")  # fmt: skip
+
+
+STUDY = Study(__doc__, cases, report, settings={"kills": Setting(50, "kills")}, quick={"kills": 3})

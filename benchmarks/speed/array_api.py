@@ -99,40 +99,71 @@ _WARM = 4000
 def cases(options):
     for n in options.rows:
         for name in options.models:
-            yield Case({"model": name, "rows": n, "device": options.device}, measure, (
-                name, n, options.columns, options.dtype, options.device, options.threads))
+            yield Case(
+                {"model": name, "rows": n, "device": options.device},
+                measure,
+                (name, n, options.columns, options.dtype, options.device, options.threads),
+            )
 
 
 def report(results):
     keys = ["seconds", "cpu_seconds", "rounds", "support_vectors", "kernel_values", "gap"]
     own = ["passes", "mb_moved_a_round", "gb_passed", "seconds_to_score"]
-    columns = ["model", "rows", *(f"{key}, {lib}" for key in keys for lib in ("NumPy", "torch")),
-               *own, "difference"]
-    yield markdown_table(columns, [
-        [r["model"], r["rows"], *(r[lib][key] for key in keys for lib in ("numpy", "torch")),
-         *(r["torch"][key] for key in own), r["difference"]]
-        for r in results.records
-    ])
+    columns = [
+        "model",
+        "rows",
+        *(f"{key}, {lib}" for key in keys for lib in ("NumPy", "torch")),
+        *own,
+        "difference",
+    ]
+    yield markdown_table(
+        columns,
+        [
+            [
+                r["model"],
+                r["rows"],
+                *(r[lib][key] for key in keys for lib in ("numpy", "torch")),
+                *(r["torch"][key] for key in own),
+                r["difference"],
+            ]
+            for r in results.records
+        ],
+    )
 
 
 def entries(results):
     rows = [
-        [f"`{TITLES[r['model']]}`, {r['rows']:,} rows", r["numpy"]["seconds"], r["seconds"],
-         r["ratio"], r["torch"]["support_vectors"]]
+        [
+            f"`{TITLES[r['model']]}`, {r['rows']:,} rows",
+            r["numpy"]["seconds"],
+            r["seconds"],
+            r["ratio"],
+            r["torch"]["support_vectors"],
+        ]
         for r in results.records
     ]
     options, first = results.options, results.records[0]
-    return [results.entry(
-        "array-api", ["NumPy, s", "torch, s", "ratio", "support vectors"], rows, unit="s",
-        label=f"fit, {options['columns']} columns", formats=["3g", "3g", ".1f", ","],
-        program=f"python benchmarks array_api --device {options['device']}",
-        hardware=f"{first['device']}; {options['threads']} cores for NumPy",
-        note=f"{options['dtype']}, torch {first['version']}",
-    )]
+    return [
+        results.entry(
+            "array-api",
+            ["NumPy, s", "torch, s", "ratio", "support vectors"],
+            rows,
+            unit="s",
+            label=f"fit, {options['columns']} columns",
+            formats=["3g", "3g", ".1f", ","],
+            program=f"python benchmarks array_api --device {options['device']}",
+            hardware=f"{first['device']}; {options['threads']} cores for NumPy",
+            note=f"{options['dtype']}, torch {first['version']}",
+        )
+    ]
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, choices={"models": list(TITLES)},
+    __doc__,
+    cases,
+    report,
+    entries,
+    choices={"models": list(TITLES)},
     settings={
         "rows": Setting([5_000, 20_000], "numbers of rows"),
         "columns": Setting(20, "columns"),

@@ -1,6 +1,5 @@
 """Two versions of the library on the same work, in turn: is anything slower than before?
 
-
     python benchmarks before_after --before OTHER/CHECKOUT/src
 
 Each measurement is a fresh process that imports `fewlabels` from one of the two folders; processes

@@ -15,8 +15,8 @@ Objectives are evaluated by one function in plain NumPy on the coefficients and 
 program returned, without the constant C* (1 - s) per unlabelled row; ours minimises the case
 s = 0. Every method runs in a fresh process that warms up with 1200 rows; seconds are the fastest
 of several fits while these fit into a second, else of one; UniverSVM's are those of its process,
-which reads its rows from a text file. Memory: the high-water mark during the first fit minus what the
-process held before it; for UniverSVM that of its process.
+which reads its rows from a text file. Memory: the high-water mark during the first fit minus what
+the process held before it; for UniverSVM that of its process.
 """
 
 from __future__ import annotations

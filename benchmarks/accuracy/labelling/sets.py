@@ -4,7 +4,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from fewlabels import TableEncoder
+from fewlabels.tables.columns.target import choose_all_rows
+from fewlabels.tables.encoding.fit import fit_encoder
+from fewlabels.tables.reading.options import ColumnOptions
+from fewlabels.tables.reading.training import read_training
+from fewlabels.tables.user_data import as_source
 
 POOL, OTHERS = 500, 1000
 # Every other set was in sight when the model and the rules of asking were chosen.
@@ -41,8 +45,11 @@ def text_columns(name):
 
 
 def encoder_of(name, frame):
-    """What turns frames into the numbers that a session learns from."""
-    return TableEncoder(text=text_columns(name)).fit(frame)
+    """Return an encoder that turns frames into the numbers that a session learns from."""
+    source = as_source(frame, ColumnOptions(text=text_columns(name)))
+    file = read_training(source, ColumnOptions(text=text_columns(name)))
+    chosen = file.choose(choose_all_rows(file.n_rows), known=None)
+    return fit_encoder(chosen.schema, chosen.rows, source)[0]
 
 
 def _numbers(folder, name):

@@ -1,34 +1,32 @@
 """Labelling as people do it: by keys, in headless Chromium, on real tables.
 
-    python benchmarks labelling_page drive --data FOLDER --out OUT   three sets, pictures
-    python benchmarks labelling_page kill --out OUT  kill -9 at fifty random moments
-    python benchmarks labelling_page latency --out OUT --rows 10000  from a key to the next card
-    python benchmarks labelling_page work --out OUT --rows 10000  the same in CPU time
+drive    Three sets (--data): keys, undo, skipped rows; whether the file holds the answers that
+         were pressed, requests to other servers, errors of the console, pictures of every view.
+kill     kill -9 of the server at random moments, by HTTP: whether confirmed answers are lost.
+latency  Milliseconds from a key to the next card, in Chromium, once a model of two classes is
+         there. Use an idle computer.
+work     The same in CPU time, in one process, where wall times of a busy computer mislead.
 
-For latency on a quiet machine, two minutes each:
-
-    python benchmarks labelling_page latency --out OUT --rows 10000 --answers 100
-    python benchmarks labelling_page latency --out OUT --rows 100000 --answers 60 --kernels linear
-
-It takes Chromium and ``pip install websockets``. What was measured is
-printed as JSON.
+drive and latency need Chromium and ``pip install websockets``.
 """
 
-import argparse
+from __future__ import annotations
+
 import json
 import random
-import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
-from checks.labelling_page.chromium import Chromium
+from shared.common import group, markdown_table
 from sklearn.datasets import load_breast_cancer
+from study import Case, Setting, Study
 
 from fewlabels.labelling.session import Session
 from fewlabels.tables.answers.file import read_answers
@@ -100,7 +98,11 @@ def five(folder, out):
 SETS = {"hunt": hunt, "two": two, "five": five}
 
 
-def drive_one(name, folder, out, n_answers, pause):
+def drive(name, folder, out, n_answers, pause):
+    """Answer rows of a set by keys, and compare the file with the keys."""
+    from .chromium import Chromium
+
+    out.mkdir(parents=True, exist_ok=True)
     data, classes, truth, options = SETS[name](folder, out)
     server, url = serve(data, classes, *options)
     page, rng, pressed, waits = Chromium(), random.Random(0), [], []
@@ -133,15 +135,13 @@ def drive_one(name, folder, out, n_answers, pause):
         page.close()
         server.send_signal(signal.SIGINT)
         server.wait(timeout=60)
-    standing = [(a.row, a.label or a.kind) for a in read_answers(f"{data}.labels").standing()
-                if a.annotator != OTHER]  # fmt: skip
+    kept = [(a.row, a.label or a.kind) for a in read_answers(f"{data}.labels").standing()
+            if a.annotator != OTHER]  # fmt: skip
     origin = urlsplit(url).netloc
     return {
-        "set": name, "rows": len(truth), "answers": len(pressed),
-        "answers are those pressed": standing == pressed,
+        "rows": len(truth), "answers": len(pressed), "answers are those pressed": kept == pressed,
         "requests elsewhere": [r for r in page.requests if urlsplit(r).netloc not in (origin, "")],
-        "console errors": page.errors, "widest": wide, "finished": finished,
-        **told(waits),
+        "console errors": page.errors, "widest": wide, "finished": finished, **quantiles(waits),
     }  # fmt: skip
 
 
@@ -181,105 +181,100 @@ def pictures(page, out, name):
     page.run("show('label'); 0")
 
 
-def told(waits):
+def quantiles(waits):
     waits = np.array(waits, dtype=float)
     return {"ms p50": round(float(np.median(waits)), 1), "ms p99": round(
         float(np.quantile(waits, 0.99)), 1), "ms worst": round(float(waits.max()), 1)}  # fmt: skip
 
 
-def drive(args):
-    return [drive_one(name, args.data, args.out, args.answers, args.pause) for name in args.sets]
-
-
 # -- kill -9 ----------------------------------------------------------------------------------
 
 
-def kill(args):
-    """Answers over HTTP and kill -9 at random moments; the file is looked at after each.
+def kill(times, seed):
+    """Answers over HTTP and kill -9 at random moments; the file is read after each.
 
-    What was confirmed has to be there, nothing that was not sent, and the next server has to know
-    it: it never asks for a row that has a confirmed answer.
+    What was confirmed has to be there, nothing that was not sent, and the next server never asks
+    for a row that has a confirmed answer.
     """
-    rng = np.random.default_rng(args.seed)
+    rng = np.random.default_rng(seed)
     X = rng.normal(size=(5000, 4))
-    data = write_table(args.out / "killed.csv", pd.DataFrame(X, columns=list("abcd")))
     command = [sys.executable, str(Path(__file__).parent / "presser.py")]
     confirmed, sent, kills = {}, {}, []
-    for number in range(args.times):
-        server, url = serve(data, ["yes", "no"])
-        presser = subprocess.Popen([*command, url, str(number)], stdout=subprocess.PIPE, text=True)
-        first = presser.stdout.readline()
-        time.sleep(1.5 * rng.random())
-        server.kill()
-        server.wait()
-        before = {row for row, _ in confirmed.values()}
-        for line in [first, *presser.communicate()[0].splitlines()]:
-            what, id, row, label = line.split()
-            sent[id] = int(row), label
-            if what == "confirmed":
-                confirmed[id] = int(row), label
-        kept = {a.id: (a.row, a.label) for a in read_answers(f"{data}.labels").answers}
-        kills.append({
-            "kept": len(kept), "lost": sum(kept.get(id) != one for id, one in confirmed.items()),
-            "invented": sum(sent.get(id) != one for id, one in kept.items()),
-            "asked again": sum(one[0] in before for id, one in sent.items()
-                               if id.split(".")[0] == str(number)),
-        })  # fmt: skip
-        print(number + 1, kills[-1], flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        data = write_table(Path(folder) / "killed.csv", pd.DataFrame(X, columns=list("abcd")))
+        for number in range(times):
+            server, url = serve(data, ["yes", "no"])
+            presser = subprocess.Popen(
+                [*command, url, str(number)], stdout=subprocess.PIPE, text=True
+            )
+            first = presser.stdout.readline()
+            time.sleep(1.5 * rng.random())
+            server.kill()
+            server.wait()
+            before = {row for row, _ in confirmed.values()}
+            for line in [first, *presser.communicate()[0].splitlines()]:
+                what, id, row, label = line.split()
+                sent[id] = int(row), label
+                if what == "confirmed":
+                    confirmed[id] = int(row), label
+            kept = {a.id: (a.row, a.label) for a in read_answers(f"{data}.labels").answers}
+            kills.append({
+                "lost": sum(kept.get(id) != one for id, one in confirmed.items()),
+                "invented": sum(sent.get(id) != one for id, one in kept.items()),
+                "asked again": sum(one[0] in before for id, one in sent.items()
+                                   if id.split(".")[0] == str(number)),
+            })  # fmt: skip
     return {
-        "kills": args.times, "sent": len(sent), "confirmed": len(confirmed),
-        "kept": kills[-1]["kept"],
-        **{what: sum(one[what] for one in kills) for what in ("lost", "invented", "asked again")},
+        "sent": len(sent), "confirmed": len(confirmed), "kept": len(kept),
+        **{what: sum(one[what] for one in kills) for what in kills[0]},
     }  # fmt: skip
 
 
 # -- latency ----------------------------------------------------------------------------------
 
 
-def numbers(args, kernel):
+def numbers(folder, n):
     """A table of numbers in two classes that overlap, and the class of each row."""
     rng = np.random.default_rng(0)
-    truth = rng.integers(0, 2, args.rows)
-    X = rng.normal(size=(args.rows, 20)) + truth[:, None] - 0.5
+    truth = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 20)) + truth[:, None] - 0.5
     frame = pd.DataFrame(X.round(4)).add_prefix("x")
-    return write_table(args.out / f"numbers-{kernel}.csv", frame), truth
+    return write_table(Path(folder) / "numbers.csv", frame), truth
 
 
-def latency(args):
-    """From a key to the next card, in Chromium, once a machine of two classes is there."""
-    found = []
-    for kernel in args.kernels:
-        data, truth = numbers(args, kernel)
+def latency(kernel, n, n_answers, pause):
+    """Milliseconds from a key to the next card."""
+    from .chromium import Chromium
+
+    with tempfile.TemporaryDirectory() as folder:
+        data, truth = numbers(folder, n)
         server, url = serve(data, ["a", "b"], "--kernel", kernel)
         page, waits, since = Chromium(), [], time.monotonic()
         try:
             page.open(url)
-            for number in range(_FIRST + args.answers):
+            for number in range(_FIRST + n_answers):
                 waits.append(page.timed(str(truth[page.run("row")] + 1)))
                 if number == _FIRST:
                     page.until(_READY, seconds=400)
                     since = time.monotonic()
-                time.sleep(args.pause)
+                time.sleep(pause)
             seconds, memory = time.monotonic() - since, peak_memory(server.pid)
         finally:
             page.close()
             server.send_signal(signal.SIGINT)
             server.wait(timeout=120)
-        found.append({"rows": args.rows, "kernel": kernel, "before": told(waits[:_FIRST]),
-                      "with an S3VM": told(waits[_FIRST:]), "seconds": round(seconds),
-                      "MB": memory})  # fmt: skip
-    return found
+    return {**quantiles(waits[_FIRST:]), "before the model": quantiles(waits[:_FIRST]),
+            "seconds": round(seconds), "MB": memory}  # fmt: skip
 
 
-def work(args):
-    """CPU time of a request and of what follows it, where wall times of a busy machine mislead."""
-    found = []
-    for kernel in args.kernels:
-        data, truth = numbers(args, kernel)
+def work(kernel, n, n_answers):
+    """CPU milliseconds of the next card, and of an answer and the update that follows it."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, truth = numbers(folder, n)
         session = Session(data, classes=["a", "b"], kernel=kernel)
         requests, following = [], []
         try:
-            for number in range(args.answers):
+            for number in range(n_answers):
                 row = session.card("me")["row"]
                 since = time.process_time()
                 session.answer(id=str(number), annotator="me", row=row, kind="label",
@@ -291,9 +286,8 @@ def work(args):
                 session.catch_up(leave_out=False)
         finally:
             session.close()
-        found.append({"rows": args.rows, "kernel": kernel, "answer and update": told(following),
-                      "next card": told(requests), "MB": peak_memory("self")})  # fmt: skip
-    return found
+    return {**quantiles(requests), "answer and update": quantiles(following),
+            "MB": peak_memory("self")}  # fmt: skip
 
 
 def peak_memory(pid):
@@ -303,27 +297,50 @@ def peak_memory(pid):
     return None
 
 
-PROGRAMS = {"drive": drive, "kill": kill, "latency": latency, "work": work}
+def cases(options):
+    if "drive" in options.parts and options.data is not None:
+        for name in options.sets:
+            yield Case(
+                {"part": "drive", "set": name},
+                drive,
+                (name, options.data, options.out, options.answers, options.pause),
+            )
+    if "kill" in options.parts:
+        yield Case({"part": "kill", "times": options.times}, kill, (options.times, options.seed))
+    for part, function, more in (("latency", latency, (options.pause,)), ("work", work, ())):
+        for kernel in options.kernels if part in options.parts else ():
+            for n in options.rows:
+                yield Case(
+                    {"part": part, "rows": n, "kernel": kernel},
+                    function,
+                    (kernel, n, options.answers, *more),
+                    apart=True,
+                )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=list(PROGRAMS))
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--answers", type=int, default=200)
-    parser.add_argument("--times", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--kernels", nargs="*", default=["linear", "rbf"])
-    parser.add_argument("--pause", type=float, default=0.3, help="seconds between keys")
-    parser.add_argument("--sets", nargs="*", default=list(SETS))
-    args = parser.parse_args()
-    if args.what == "drive" and shutil.which("chromium") is None:
-        raise SystemExit("Chromium is not installed.")
-    args.out.mkdir(parents=True, exist_ok=True)
-    print(json.dumps(PROGRAMS[args.what](args), indent=1))
+def report(results):
+    for part, some in group(results.records, "part").items():
+        yield f"## {part}"
+        columns = list(some[0])[1:]
+        yield markdown_table(columns, [[r.get(key) for key in columns] for r in some])
 
 
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__,
+    cases,
+    report,
+    data="optional",
+    choices={
+        "parts": ["drive", "kill", "latency", "work"],
+        "sets": list(SETS),
+        "kernels": ["linear", "rbf"],
+    },
+    settings={
+        "answers": Setting(100, "answers of a set or table"),
+        "times": Setting(50, "kills"),
+        "seed": Setting(0, "seed of kills"),
+        "rows": Setting([10_000], "rows of tables for latency and work"),
+        "pause": Setting(0.3, "seconds between keys"),
+    },
+    quick={"parts": ["kill", "work"], "times": 2, "rows": [1000], "answers": 20},
+)
