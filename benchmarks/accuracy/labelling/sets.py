@@ -8,7 +8,7 @@ from fewlabels.tables.columns.target import choose_all_rows
 from fewlabels.tables.encoding.fit import fit_encoder
 from fewlabels.tables.reading.options import ColumnOptions
 from fewlabels.tables.reading.training import read_training
-from fewlabels.tables.user_data import as_source
+from fewlabels.tables.user_data import make_source
 
 POOL, OTHERS = 500, 1000
 # Every other set was in sight when the model and the rules of asking were chosen.
@@ -46,7 +46,7 @@ def text_columns(name):
 
 def encoder_of(name, frame):
     """Return an encoder that turns frames into the numbers that a session learns from."""
-    source = as_source(frame, ColumnOptions(text=text_columns(name)))
+    source = make_source(frame)
     file = read_training(source, ColumnOptions(text=text_columns(name)))
     chosen = file.choose(choose_all_rows(file.n_rows), known=None)
     return fit_encoder(chosen.schema, chosen.rows, source)[0]

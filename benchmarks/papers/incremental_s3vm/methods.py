@@ -14,13 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from fewlabels import S3VM
 
 from .data import C_STAR, KERNELS, C
-from .warm import kept_solution, warm_cccp
 
 CACHE_MB = 1500
-
-
-class Unavailable(Exception):
-    """The method is not in this version of the package."""
 
 
 @dataclass
@@ -37,21 +32,18 @@ class Task:
         Labels of the rows to be added, NaN for unlabelled ones.
     limit : float
         Seconds that a method may take.
-    n_jobs : int or None
-        Threads.
     """
 
     problem: object
     kernel: str
     labels: np.ndarray
     limit: float
-    n_jobs: int | None = None
 
     def machine(self, **parameters):
         """An S3VM with the papers' settings."""
         settings = {
             "C": C, "C_star": C_STAR, "balance": True, "annealing": False, "unlabeled": None,
-            "cache_size": CACHE_MB, "n_jobs": self.n_jobs, **KERNELS[self.kernel],
+            "cache_size": CACHE_MB, **KERNELS[self.kernel],
         }  # fmt: skip
         return S3VM(**{**settings, **parameters})
 
@@ -142,22 +134,8 @@ def batch(task, *, balance=True, tol=1e-3, annealing=False):
     return _of_machine(task, machine, seconds, machine.fit_status_ == 0)
 
 
-def warm(task, *, tol=1e-3):
-    """The concave-convex procedure from the solution before."""
-    before = kept_solution(task.balanced, task.before[0])
-    started = time.perf_counter()
-    found = warm_cccp(before, *task.after, tol, task.limit)
-    seconds = time.perf_counter() - started
-    return task.outcome(
-        seconds, found["f"], found["objective"], found["kkt_violation"], found["finished"]
-    )
-
-
 def nn_bb(task):
     """partial_fit with branch and bound over the labels near each new row (Emara et al. 2007)."""
-    known = next(c for c in S3VM._parameter_constraints["solver"] if hasattr(c, "options"))
-    if "branch-and-bound" not in known.options:
-        raise Unavailable("S3VM has no solver='branch-and-bound'")
     machine = copy.deepcopy(task.balanced).resume()
     machine.set_params(solver="branch-and-bound", max_time=task.limit / len(task.labels))
     with warnings.catch_warnings(record=True) as caught:
@@ -179,16 +157,5 @@ METHODS = {
     "cccp-exact": ("CCCP, balanced, to 1e-6", partial(batch, tol=1e-6)),
     "cccp-off": ("CCCP, no balancing (BL-S3VM)", partial(batch, balance=False)),
     "annealed": ("annealed CCCP, balanced (default)", partial(batch, annealing=True)),
-    "warm": ("warm CCCP, balanced", warm),
-    "warm-exact": ("warm CCCP, balanced, to 1e-6", partial(warm, tol=1e-6)),
     "nn-bb": ("NN-BB", nn_bb),
 }  # fmt: skip
-
-
-def measured(task, names):
-    """A record per method, as they come."""
-    for name in names:
-        try:
-            yield {"method": name, **METHODS[name][1](task)}
-        except Unavailable as reason:
-            yield {"method": name, "unavailable": str(reason)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 
@@ -11,7 +10,7 @@ import numpy as np
 from fewlabels import S3VM
 
 from .data import C_STAR, SETS, C, draw
-from .methods import CACHE_MB, Task, measured
+from .methods import CACHE_MB, METHODS, Task
 
 ADDED = 20
 # Rows added before the clock runs, to load what is compiled.
@@ -26,26 +25,19 @@ SINGLE = {
 }
 
 
-def cell(folder, name, size, kernel, seed, methods, limit, n_jobs, path):
-    """Every method on one problem; a line of JSON per method in the file ``path``."""
+def cell(folder, name, size, kernel, seed, method, limit):
+    """Add rows to one problem by one method."""
+    warm_up(folder, name, kernel, method)
     problem = draw(folder, name, size, seed, extra=ADDED)
     labels = problem.y[size:].astype(float)
     labels[1::2] = np.nan
-    warm_up(folder, name, kernel, methods)
-    task = Task(problem, kernel, labels, limit, n_jobs)
-    at = {"set": name, "size": size, "kernel": kernel, "draw": seed}
-    with open(path, "w", encoding="utf-8") as file:
-        for record in measured(task, methods):
-            file.write(json.dumps({**at, **record}) + "\n")
-            file.flush()
+    return METHODS[method][1](Task(problem, kernel, labels, limit))
 
 
-def warm_up(folder, name, kernel, methods):
+def warm_up(folder, name, kernel, method):
     """Compile and load everything on a few rows."""
     problem = draw(folder, name, max(60, 2 * SETS[name].n_labelled // 10), 0, extra=2)
-    tiny = Task(problem, kernel, np.array([problem.y[-1], np.nan]), 5.0)
-    for _ in measured(tiny, methods):
-        pass
+    METHODS[method][1](Task(problem, kernel, np.array([problem.y[-1], np.nan]), 5.0))
 
 
 def single(folder, name, size, rows, limit):

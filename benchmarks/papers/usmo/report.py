@@ -1,13 +1,9 @@
-"""Markdown, CSV and picture of the runs."""
+"""Tables and picture of ``usmo_tables``."""
 
 from __future__ import annotations
 
-import csv
-import io
-
 import numpy as np
-from results import entry
-from shared.common import COLOURS, figure, machine_line, markdown_table, save_figure
+from shared.common import COLOURS, figure, markdown_table, save_figure
 
 from .tables import AVERAGES, LAMBDAS, METHODS, TABLES
 
@@ -52,29 +48,26 @@ class Runs:
         return float(np.mean([TABLES[kernel][s][k][m] for s in ran])) if ran else np.nan
 
 
-def report(results, stem):
-    """The whole report."""
-    runs = Runs(results["f_measures"])
-    parts = [
-        "# USMO: the paper's Tables 3 and 4",
-        'Sansone, De Natale, Zhou (2019), "Efficient training for positive unlabeled learning". '
-        f"{results['draws']} draws of the labelled positives, mean ± standard deviation over "
-        "draws beside the paper's single figure. [6] is the ramp loss, [7] the convex problem by "
-        "a general QP solver (Clarabel), Init* USMO's start alone, ours the decomposition. "
-        f"{machine_line(results['machine'])}",
-    ]
-    if results["quick"]:
-        parts.append("**Quick run:** few sets, nothing here is comparable.")
-    parts += ["## Averages", _averages(runs), _agreement(runs), f"![averages]({stem}.png)"]
-    parts.append(_reading())
-    parts += ["## What the F-measure is taken of", _variants(runs)]
+def report(results):
+    """Parts of the report."""
+    runs = Runs(results.where(part="f_measures"))
+    yield "## Averages over the sets"
+    yield _averages(runs)
+    yield "Figures of the paper within two standard deviations (at least one point) of the mean " \
+        "over draws: " + ", ".join(
+            f"{TITLES[m]} {near} of {total}" for m, (near, total) in agreement(runs).items()
+        ) + "."  # fmt: skip
+    yield _READING
+    yield "## What the F-measure is taken of"
+    yield _variants(runs)
     for kernel, number in (("linear", 3), ("gaussian", 4)):
-        parts.append(f"## Table {number}: {kernel} kernel")
+        yield f"## Table {number}: {kernel} kernel"
         for k, lam in enumerate(LAMBDAS):
-            parts += [f"lambda = {lam:g} (paper / here, as the authors' script evaluates)",
-                      _table(runs, kernel, k)]  # fmt: skip
-    parts += ["## Objectives", *_objectives(results["objectives"])]
-    return "\n\n".join(parts) + "\n"
+            yield f"lambda = {lam:g} (paper / here, as the authors' script evaluates)"
+            yield _table(runs, kernel, k)
+    yield "## Objectives"
+    yield from _objectives(results.where(part="objectives"))
+    draw_picture(runs, results.picture())
 
 
 def _pair(paper, values):
@@ -136,17 +129,10 @@ def agreement(runs):
     return found
 
 
-def _agreement(runs):
-    found = (f"{TITLES[m]} {near} of {total}" for m, (near, total) in agreement(runs).items())
-    return (
-        "Figures of the paper within two standard deviations (at least one point) of the mean "
-        "over draws: " + ", ".join(found) + "."
-    )
-
-
-def entry_of(results):
-    """An entry of results.json: agreement and mean F-measures, a row per column of the paper."""
-    runs, found = Runs(results["f_measures"]), agreement(Runs(results["f_measures"]))
+def entries(results):
+    """Agreement and mean F-measures, a row per column of the paper."""
+    runs = Runs(results.where(part="f_measures"))
+    found = agreement(runs)
     cells = [(kernel, k, lam) for kernel in TABLES for k, lam in enumerate(LAMBDAS)]
     rows = []
     for m, method in enumerate(METHODS):
@@ -158,32 +144,23 @@ def entry_of(results):
         rows.append([TITLES[method], *found[method], float(paper), *map(float, here)])
     total = [sum(column) for column in zip(*found.values(), strict=True)]
     rows.append(["all", *total, None, None, None])
-    info = results["machine"]
-    return entry(
-        "usmo-tables",
-        ["as printed", "of", "mean F, paper", "mean F, here", "rows matched"],
+    return [results.entry(
+        "usmo-tables", ["as printed", "of", "mean F, paper", "mean F, here", "rows matched"],
         rows, label="column of Tables 3 and 4", unit="figures; F-measure in %",
-        formats=["", "", ".1f", ".1f", ".1f"], program="python benchmarks usmo_tables",
-        hardware=f"{info['cores']} cores, {info['processor']}",
-        note=f"{results['draws']} draws; within two standard deviations over draws, or one point.",
-    )  # fmt: skip
+        formats=["", "", ".1f", ".1f", ".1f"],
+        note=f"{results.options['draws']} draws; within two standard deviations over draws, or "
+        "one point.",
+    )]  # fmt: skip
 
 
-def _reading():
-    return (
-        "The averages are over the sets that were run . The paper's "
-        "figures are those of the evaluation in its published script, which compares the labels "
-        "of the unlabelled rows with predictions for other rows of the file; with every label "
-        "beside its own prediction the last columns hold. Both sides of a comparison in the paper "
-        "suffer alike, so that its conclusion, USMO finds what [7] finds, stands; its F-measures "
-        "say little about classifiers, least of all on sets in random order (diabetes, heart, "
-        "house, house_votes).\n\n"
-        "Two columns or cells cannot be had exactly. Init*: (18) has many solutions, and which "
-        "one the authors' optimiser took is unknown. isolet with the Gaussian kernel: rows are so "
-        "far apart that K is nearly the identity; with prior 1/2 the optimum leaves an interval "
-        "for the bias in which the risk is constant, and the prediction depends on which point "
-        "of it a solver takes."
-    )
+_READING = (
+    "The averages are over the sets that were run. The paper's figures are those of the "
+    "evaluation in its published script, which compares the labels of the unlabelled rows with "
+    "predictions for other rows of the file; the last columns compare every label with its own "
+    "prediction. Init* and isolet with the Gaussian kernel can't be had exactly: (18) has many "
+    "solutions, and where K is nearly the identity and the prior is 1/2, the optimum leaves an "
+    "interval for the bias in which the risk is constant."
+)
 
 
 def _variants(runs):
@@ -234,19 +211,8 @@ def relative(value, best):
     return (value - best) / max(abs(best), 1e-2)
 
 
-def as_csv(records):
-    """All F-measures, one line per set, kernel, lambda, draw and column."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    for record in records:
-        writer.writerow({k: f"{v:.2f}" if k in EVALUATIONS else v for k, v in record.items()})
-    return text.getvalue()
-
-
-def draw_picture(results, path):
+def draw_picture(runs, path):
     """Averages by lambda: the paper's, ours in its evaluation, ours with rows matched."""
-    runs = Runs(results["f_measures"])
     fig, axes = figure(2, 4, figsize=(12, 6), sharex=True, sharey=True)
     for row, kernel in zip(axes, TABLES, strict=True):
         for m, (axis, method) in enumerate(zip(row, METHODS, strict=True)):

@@ -1,51 +1,25 @@
 """USMO scan by scan: Figure 1 of Sansone et al. (2019), on one of their sets.
 
-    FEWLABELS_DATA=/path/to/data python benchmarks usmo_scans
-    python benchmarks usmo_scans --data FOLDER --out FOLDER [--set krvskp] [--kernel gaussian]
-
-The paper's settings (lambda = 0.01, a fifth of the positives labelled; papers/usmo/protocol.py); it
-doesn't say which set its figure is from. Seconds and steps of every scan of all rows and of every scan
-of the non-bound ones, and how far the dual objective is above its last value. Kernel rows aren't kept
+The paper's settings (lambda = 0.01, a fifth of the positives labelled; protocol.py); it doesn't say
+which set its figure is from. Seconds and steps of every scan of all rows and of every scan of the
+non-bound ones, and how far the dual objective is above its last value. Kernel rows aren't kept
 (cache_size=1), as in the paper. Seconds are the fastest of five runs.
-
-Writes usmo_scans.png, and usmo_scans.json with an entry of results.json.
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from papers.usmo import protocol
-from results import entry, write
-from shared.common import COLOURS, data_folder, figure, machine, options, save_figure
+from shared.common import COLOURS, figure, group, markdown_table, save_figure
+from study import Case, Study
 
 from fewlabels import PUSVM
 
-
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--set", default="krvskp", choices=list(protocol.PRIORS), dest="name")
-    parser.add_argument("--kernel", default="gaussian", choices=list(protocol.KERNELS))
-    args = parser.parse_args()
-    name = "heart" if args.quick else args.name
-    folder = data_folder(args, [f"usmo_{name}"])
-    scans = measure(protocol.draw(folder, name, 0), args.kernel)
-    draw_picture(scans, args.out / "usmo_scans.png")
-    info = machine()
-    one = entry(
-        "usmo-scans", ["seconds", "steps", "dual objective above the last"],
-        [[f"{k}, {scan['scan']}", scan["seconds"], scan["steps"], scan["above"]]
-         for k, scan in enumerate(scans, 1)],
-        label=f"scan ({name}, {args.kernel} kernel)", unit="seconds; steps; objective",
-        formats=["3g", ",", "3g"], program="python benchmarks usmo_scans",
-        hardware=f"{info['cores']} cores, {info['processor']}",
-    )  # fmt: skip
-    for row in one["rows"]:
-        print(*row, sep=" | ")
-    write([one], args.out, "usmo_scans", quick=args.quick)
+from . import protocol
 
 
-def measure(data, kernel):
+def measure(folder, name, kernel):
     """Kind, seconds, steps and objective of every scan."""
+    data = protocol.draw(folder, name, 0)
     model = PUSVM(
         prior=data.prior, lam=0.01, threshold="risk", solver="usmo", cache_size=1, n_jobs=1,
         **protocol.KERNELS[kernel],
@@ -58,6 +32,36 @@ def measure(data, kernel):
         {"scan": e["scan"], "seconds": float(s), "steps": e["steps"], "above": float(max(0.0, v))}
         for e, s, v in zip(runs[0], times, above, strict=True)
     ]
+
+
+def cases(options):
+    for name in options.sets if options.is_restricted or options.quick else ["krvskp"]:
+        for kernel in options.kernels:
+            yield Case({"set": name, "kernel": kernel}, measure, (options.data, name, kernel))
+
+
+COLUMNS = ["seconds", "steps", "dual objective above the last"]
+
+
+def lines(scans):
+    return [[f"{k}, {r['scan']}", r["seconds"], r["steps"], r["above"]]
+            for k, r in enumerate(scans, 1)]  # fmt: skip
+
+
+def report(results):
+    for (name, kernel), scans in group(results.records, "set", "kernel").items():
+        yield f"## {name}, {kernel} kernel"
+        yield markdown_table(["scan", *COLUMNS], lines(scans))
+        draw_picture(scans, results.picture(f"{name}-{kernel}"))
+
+
+def entries(results):
+    return [
+        results.entry("usmo-scans", COLUMNS, lines(scans), unit="seconds; steps; objective",
+                      label=f"scan ({name}, {kernel} kernel)", formats=["3g", ",", "3g"])
+        for (name, kernel), scans in group(results.records, "set", "kernel").items()
+        if kernel == "gaussian"
+    ]  # fmt: skip
 
 
 def draw_picture(scans, path):
@@ -80,5 +84,8 @@ def draw_picture(scans, path):
     save_figure(fig, path)
 
 
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__, cases, report, entries, data="required",
+    choices={"sets": list(protocol.PRIORS), "kernels": list(protocol.KERNELS)},
+    quick={"sets": ["heart"]},
+)  # fmt: skip

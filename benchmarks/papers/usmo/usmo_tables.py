@@ -1,96 +1,93 @@
 """USMO: the paper's Tables 3 and 4 on its twelve sets, and the objectives behind them.
 
-    FEWLABELS_DATA=/path/to/data python benchmarks usmo_tables
-    python benchmarks usmo_tables --data FOLDER --out FOLDER [--draws 10] [--jobs 2] [--resume]
-
-Writes usmo_tables.md, usmo_tables.csv, usmo_tables.json and usmo_tables.png (usmo_tables-quick.*
-with --quick), and usmo_tables_entry.json: how many of the 384 printed figures lie within two
-standard deviations, by column, as an entry of results.json. The data folder holds the authors'
-matrices, usmo_NAME.npz. Every column is computed: Init*, the ramp loss [6], the convex problem by a
-QP solver [7], USMO, and ours; see papers/usmo/protocol.py for what is measured and where the protocol
-comes from. Half an hour on one core with the default 10 draws, most of it the QP solver; --quick a
-minute. Draws done are kept, and --resume continues.
-"""  # noqa: E501
+The data folder holds the authors' matrices, usmo_NAME.npz. Every column is computed: Init*, the ramp
+loss [6], the convex problem by a QP solver [7], USMO, and ours; see protocol.py for what is measured
+and where the protocol comes from. Half an hour on one core with 10 draws, most of it the QP solver.
+On sets with more rows than --largest-qp (krvskp, 3196 rows: a minute or more per fit) [7]'s problem
+is solved by the decomposition.
+"""
 
 from __future__ import annotations
 
-import json
-from concurrent.futures import ThreadPoolExecutor
-
-from papers.usmo import protocol, report, runs
-from results import write
-from shared.common import data_folder, in_child, machine, options, write_json, write_text
+import numpy as np
 from shared.threads import limit_threads
+from study import Case, Setting, Study
 
-QUICK = ["heart", "ionosphere"]
-
-
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--draws", type=int, default=10, help="choices of labelled positives")
-    parser.add_argument("--sets", nargs="+", choices=list(protocol.PRIORS), help="sets to run")
-    parser.add_argument(
-        "--largest-qp",
-        type=int,
-        default=1000,
-        help="on sets with more rows (krvskp, 3196 rows: a minute or more per fit) [7]'s problem "
-        "is solved by the decomposition",
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="draws at a time, each on one core")
-    parser.add_argument("--resume", action="store_true", help="keep the draws done before")
-    parser.add_argument(
-        "--report-only", action="store_true", help="draw tables and picture of the last run again"
-    )
-    args = parser.parse_args()
-    stem = "usmo_tables" + ("-quick" if args.quick else "")
-    stored = args.out / f"{stem}.json"
-    results = None
-    if (args.report_only or args.resume) and stored.is_file():
-        results = json.loads(stored.read_text(encoding="utf-8"))
-    if not args.report_only:
-        results = run(args, results, stored)
-    write_text(args.out / f"{stem}.csv", report.as_csv(results["f_measures"]))
-    report.draw_picture(results, args.out / f"{stem}.png")
-    text = report.report(results, stem)
-    write_text(args.out / f"{stem}.md", text)
-    print(text)
-    write([report.entry_of(results)], args.out, "usmo_tables_entry", quick=args.quick)
-    print(f"Written to {args.out}: {stem}.md, {stem}.csv, {stem}.json, {stem}.png")
+from . import certificate, protocol, report
+from .tables import LAMBDAS
 
 
-def run(args, results, stored):
-    """Every fit, as plain records, kept after each draw."""
-    sets = args.sets or (QUICK if args.quick else list(protocol.PRIORS))
-    draws = 1 if args.quick else args.draws
-    folder = data_folder(args, [f"usmo_{name}" for name in sets])
+def f_measures_of(folder, name, seed, largest_qp):
+    """One record per kernel, lambda and column of a draw of a set."""
+    data, records = protocol.draw(folder, name, seed), []
+    for kernel in protocol.KERNELS:
+        for lam in LAMBDAS:
+            at = {"kernel": kernel, "lambda": lam}
+            records += [{**at, **record} for record in _fits(data, kernel, lam, largest_qp)]
+    return records
+
+
+def _fits(data, kernel, lam, largest_qp):
+    for method in protocol.METHODS:
+        by_other = method == "qp" and len(data.X) > largest_qp
+        machine = protocol.fitted(data, kernel, lam, "exact" if by_other else method)
+        decision = machine.decision_function(data.X)
+        yield {"method": method, **protocol.f_measures(data, decision)}
+        if method == "ours":
+            cut = protocol.cut_at_prior(data, decision, data.prior)
+            yield {"method": "ours, cut at the prior", **protocol.f_measures(data, cut)}
+    prior = data.prior_unlabelled
+    decision = protocol.fitted(data, kernel, lam, "ours", prior).decision_function(data.X)
+    yield {"method": "ours, prior of U", **protocol.f_measures(data, decision)}
+    cut = protocol.cut_at_prior(data, decision, prior)
+    yield {"method": "ours, prior of U, cut", **protocol.f_measures(data, cut)}
+
+
+def objectives_of(folder, name, largest_qp):
+    """One record per kernel and lambda: objectives computed apart from the package."""
+    data, records = protocol.draw(folder, name, 0), []
+    X = np.asarray(data.X, dtype=np.float64)
+    for kernel in protocol.KERNELS:
+        K = certificate.kernel_matrix(kernel, X)
+        for lam in LAMBDAS:
+            at = {"kernel": kernel, "lambda": lam}
+            records.append({**at, **_objectives(data, K, kernel, lam, largest_qp)})
+    return records
+
+
+def _objectives(data, K, kernel, lam, largest_qp):
+    found = {}
+    for method in ("qp", "usmo", "ours"):
+        if method == "qp" and len(data.X) > largest_qp:
+            continue
+        machine = protocol.fitted(data, kernel, lam, method)
+        coef = certificate.coefficients(machine, len(data.X))
+        setting = (K, data.labelled, data.prior, lam, coef)
+        found[method] = certificate.risk(*setting, machine.risk_intercept_)
+        found[f"{method}_gap"] = found[method] - certificate.dual_value(*setting)
+        found[f"{method}_steps"] = int(machine.n_iter_)
+    return found
+
+
+def cases(options):
     limit_threads(1)
-    results = results or {"objectives": [], "f_measures": []}
-    results.update(machine=machine(), quick=args.quick, draws=draws)
-    done = {(r["set"], r["draw"]) for r in results["f_measures"]}
-    judged = {r["set"] for r in results["objectives"]}
-    parts = [("objectives", runs.objectives_of, (name,)) for name in sets if name not in judged]
-    parts += [
-        ("f_measures", runs.f_measures_of, (name, seed))
-        for seed in range(draws)
-        for name in sets
-        if (name, seed) not in done
-    ]
-
-    def one(part):
-        kind, function, at = part
-        return kind, at, in_child(function, folder, *at, args.largest_qp)
-
-    with ThreadPoolExecutor(args.jobs) as pool:
-        for k, (kind, at, records) in enumerate(pool.map(one, parts), 1):
-            results[kind] += records
-            write_json(stored, results)
-            print(f"{k} of {len(parts)}: {kind} of {' '.join(map(str, at))}", flush=True)
-    order = list(protocol.PRIORS)
-    for kind in ("objectives", "f_measures"):  # in whatever order they were taken
-        results[kind].sort(key=lambda r: (order.index(r["set"]), r.get("draw", 0)))
-    write_json(stored, results)
-    return results
+    for name in options.sets:
+        yield Case({"part": "objectives", "set": name}, objectives_of,
+                   (options.data, name, options.largest_qp), apart=True)  # fmt: skip
+    for seed in range(options.draws):
+        for name in options.sets:
+            yield Case({"part": "f_measures", "set": name, "draw": seed}, f_measures_of,
+                       (options.data, name, seed, options.largest_qp), apart=True)  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    __doc__, cases, report.report, report.entries, data="required",
+    files=lambda options: [f"usmo_{name}" for name in options.sets],
+    choices={"sets": list(protocol.PRIORS)},
+    settings={
+        "draws": Setting(10, "choices of labelled positives"),
+        "largest_qp": Setting(1000, "rows of a set up to which a QP solver is used"),
+        "jobs": Setting(1, "draws at a time, each on one core"),
+    },
+    quick={"sets": ["heart"], "draws": 1},
+)  # fmt: skip
