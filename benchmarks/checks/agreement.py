@@ -187,7 +187,9 @@ def penalised_vector(X, gamma, solver):
     solve = dict(zip(PENALISED, (solve_lagrangian, solve_projected, solve_interior_point),
                      strict=True))[solver]  # fmt: skip
     problem = svdd_squared(make_gram(RBF(gamma), X, dtype=np.float64), C)
-    return np.maximum(solve(problem, **SETTINGS[solver]).a, 0.0)
+    settings = dict(SETTINGS[solver])
+    result = solve(problem, epsilon=settings.pop("tol"), **settings)
+    return np.maximum(result.a, 0.0)
 
 
 def measure(folder, name, largest):

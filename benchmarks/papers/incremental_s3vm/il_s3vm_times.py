@@ -1,20 +1,22 @@
 """Time and error when 20 rows are added: Figures 3 and 4 of Gu et al. (2018), 2 and 3 of Yu et al.
 
 grow:    seconds to add 10 labelled and 10 unlabelled rows at growing sizes: the path (virtual row
-         kept, row by row and as one batch; IL-S3VM and IL-BCS3VM as printed, one batch), batch CCCP
-         from scratch, at the default tolerance and with optimality conditions to 1e-6, annealed
-         CCCP (the default) and NN-BB.
+         kept, row by row and as one batch; IL-S3VM and IL-BCS3VM as printed, one batch), batch
+         CCCP from scratch, at the default tolerance and with optimality conditions to 1e-6,
+         annealed CCCP (the default) and NN-BB.
 boxes:   errors on the unlabelled rows after that over several draws, Gaussian kernel.
-batches: the same in one call, five sets, draws of their own: IL-S3VM and IL-BCS3VM as printed, S3VM's
-         default, and batch training as the papers do it and with annealing. Seconds, steps, error,
-         and how often ours and IL-BCS3VM end in different local minima. Needs the computer alone.
+batches: the same in one call, five sets, draws of their own: IL-S3VM and IL-BCS3VM as printed,
+         S3VM's default, and batch training as the papers do it and with annealing.
+         Seconds, steps, error, and how often ours and IL-BCS3VM end in different local minima.
+         Needs the computer alone.
 single:  one added row against batch CCCP from scratch to 1e-6 on as many rows, in one process;
          seconds of each of the rows (median, mean, largest).
 
-C = 10, C* = 5 (section 5.1 of either). Each method runs in a process of its own on each problem. The
-batch solution that a path starts from isn't in its time. A method that takes longer than --limit is
-reported as such (ten times as long for batch training in part single). NN-BB shares its time among
-the rows. --full adds sets and sizes. A new method is a function and a line in METHODS of methods.py.
+C = 10, C* = 5 (section 5.1 of either). Each method runs in a process of its own on each problem.
+The batch solution that a path starts from isn't in its time. A method that takes longer than
+--limit is reported as such (ten times as long for batch training in part single). NN-BB shares its
+time among the rows. --full adds sets and sizes. A new method is a function and a line in METHODS
+of methods.py.
 """
 
 from __future__ import annotations

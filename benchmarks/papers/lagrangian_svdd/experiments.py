@@ -215,21 +215,13 @@ def parameters(folder, quick):
     }
 
 
-def digits(folder, budget, quick):
-    """Tables 8 to 11 and Figure 3."""
-    answers = []
-    for label, values in enumerate(published.DIGITS):
-        if quick and label not in (published.FIGURE_3_DIGIT, published.BASELINE_DIGIT):
-            continue
-        X, test, positive = digit(folder, label)
-        runs, K = run_all(X, budget)
-        rows, _ = on_test(runs, X, test, positive)
-        answer = {
-            "digit": label,
-            "rows": rows,
-            "paper": dict(zip(published.DIGIT_COLUMNS, values, strict=True)),
-        }
-        if label == published.FIGURE_3_DIGIT:
-            answer["convergence"] = convergence(K, runs[QP].a)
-        answers.append(answer)
-    return answers
+def digits(folder, budget, label):
+    """Tables 8 to 11 and Figure 3, for one digit."""
+    X, test, positive = digit(folder, label)
+    runs, K = run_all(X, budget)
+    rows, _ = on_test(runs, X, test, positive)
+    paper = dict(zip(published.DIGIT_COLUMNS, published.DIGITS[label], strict=True))
+    answer = {"rows": rows, "paper": paper}
+    if label == published.FIGURE_3_DIGIT:
+        answer["convergence"] = convergence(K, runs[QP].a)
+    return answer

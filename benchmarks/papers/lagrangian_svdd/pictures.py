@@ -8,24 +8,18 @@ from shared.common import COLOURS, figure, save_figure
 from . import published
 from .methods import LAGRANGIAN, OURS, QP, TITLES
 
-# Ends of the file names.
-ROC, FACES, DIGIT = "figure-1-roc-faces", "figure-2-faces", "figure-3-digit-4"
 
-
-def draw(results, folder, stem):
-    """Write every picture that the results allow; returns their names."""
-    names = [f"{stem}-{part}.png" for part in (ROC, FACES, DIGIT)]
-    roc, faces, digit = (folder / name for name in names)
+def draw(results):
+    """Draw every picture that the results allow."""
     inner_product = published.FACES["lagrangian"]["inner_product"]
-    if results["faces"]:
-        _roc(results["faces"], roc)
-        _convergence(results["faces"]["convergence"], faces, "Faces", inner_product)
-    for answer in results["digits"] or []:
+    for faces in results.where(part="faces"):
+        _roc(faces, results.picture("figure-1-roc-faces"))
+        path = results.picture("figure-2-faces")
+        _convergence(faces["convergence"], path, "Faces", inner_product)
+    for answer in results.where(part="digits"):
         if "convergence" in answer:
-            title = f"Digit {answer['digit']}"
-            inner_product = published.FIGURE_3_INNER_PRODUCT
-            _convergence(answer["convergence"], digit, title, inner_product)
-    return [name for name in names if (folder / name).exists()]
+            path, title = results.picture("figure-3-digit-4"), f"Digit {answer['digit']}"
+            _convergence(answer["convergence"], path, title, published.FIGURE_3_INNER_PRODUCT)
 
 
 def _roc(result, path):

@@ -1,8 +1,8 @@
 """USMO scan by scan: Figure 1 of Sansone et al. (2019), on one of their sets.
 
-The paper's settings (lambda = 0.01, a fifth of the positives labelled; protocol.py); it doesn't say
-which set its figure is from. Seconds and steps of every scan of all rows and of every scan of the
-non-bound ones, and how far the dual objective is above its last value. Kernel rows aren't kept
+The paper's settings (lambda = 0.01, a fifth of the positives labelled; protocol.py); it doesn't
+say which set its figure is from. Seconds and steps of every scan of all rows and of every scan of
+the non-bound ones, and how far the dual objective is above its last value. Kernel rows aren't kept
 (cache_size=1), as in the paper. Seconds are the fastest of five runs.
 """
 

@@ -1,10 +1,10 @@
 """USMO: the paper's Tables 3 and 4 on its twelve sets, and the objectives behind them.
 
-The data folder holds the authors' matrices, usmo_NAME.npz. Every column is computed: Init*, the ramp
-loss [6], the convex problem by a QP solver [7], USMO, and ours; see protocol.py for what is measured
-and where the protocol comes from. Half an hour on one core with 10 draws, most of it the QP solver.
-On sets with more rows than --largest-qp (krvskp, 3196 rows: a minute or more per fit) [7]'s problem
-is solved by the decomposition.
+The data folder holds the authors' matrices, usmo_NAME.npz. Every column is computed: Init*, the
+ramp loss [6], the convex problem by a QP solver [7], USMO, and ours; see protocol.py for what is
+measured and where the protocol comes from. Half an hour on one core with 10 draws, most of it the
+QP solver. On sets with more rows than --largest-qp (krvskp, 3196 rows: a minute or more per fit)
+[7]'s problem is solved by the decomposition.
 """
 
 from __future__ import annotations
