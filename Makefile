@@ -67,7 +67,7 @@ sanitize: $(VENV)/installed-test ## Run the core's tests and fuzz programs with 
 
 bench: $(VENV)/installed-benchmarks ## Run the benchmarks that need no data of their own, quickly
 	$(BIN)/python benchmarks startup
-	$(BIN)/python benchmarks million --quick
+	$(BIN)/python benchmarks many_rows --quick
 
 tables: $(VENV)/installed-test ## Fill the tables of README and docs/benchmarks.md from benchmarks/results.json
 	$(BIN)/python benchmarks/results.py tables

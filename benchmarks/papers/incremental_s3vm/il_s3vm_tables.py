@@ -26,7 +26,7 @@ from .published import ADDED_LABELLED, ADDED_UNLABELLED, BALANCED
 KERNEL_TITLES = {"linear": "linear", "poly": "polynomial", "rbf": "Gaussian"}
 KINDS = ("labelled", "unlabelled")
 VARIANTS = {
-    "off": "no balancing", "keep": "balancing, virtual row kept", "paper": "balancing, as in Yu et al.",
+    "off": "no balancing", "keep": "balancing, virtual row kept", "paper": "as in Yu et al.",
 }  # fmt: skip
 
 
