@@ -1,34 +1,24 @@
-"""A few confirmed anomalies beside rows of one class: what they are worth, and what they cost.
+"""A few confirmed anomalies and rows of one class: what they are worth.
 
-AUC. 17 ADBench sets; up to 600 normal rows train, columns are standardised by them, and 0, 1, 5 or
-20 anomalies are confirmed (at most half of a set's). The other rows are scored: up to 1500 normal
+17 ADBench sets; up to 600 normal rows train, columns are standardised by them, and 0, 1, 5 or 20
+anomalies are confirmed (at most half of a set's). The other rows are scored: up to 1500 normal
 rows and 500 anomalies. Methods that take no anomalies leave them out. Weakly supervised rivals are
 XGBOD (of pyod, with xgboost), five networks of deepod (with torch, their default settings, and
-from the first draw only, as they are slow), where installed, and a random forest on the labels
-alone. The DevNet of pyod 3.6.7 compares outputs of shape (n, 1) with
-labels of shape (n,), so it learns nothing from labels (AUC .03 on cardio), and isn't used. Results
-in the folder --out are taken over, so that a run that was stopped continues.
+from the first draw only, as they are slow), and a random forest on the labels alone. The DevNet of
+pyod 3.6.7 compares outputs of shape (n, 1) with labels of shape (n,), so it learns nothing from
+labels (AUC .03 on cardio), and isn't used.
 
 ``C_anomaly`` (10 times the cost of a normal row) and the rule for the width were chosen on the
-sets in CHOSEN_ON, draws 0 to 2, from C_anomaly of 1, 3, 10 and 30 times the cost and four widths.
-The table shows SHOWN_ON, the other sets, and all of them, from other draws. The rule: with 20
-anomalies or more, the width of 1/d, 4/d, 16/d (d features) and ``neighbor_gamma`` whose exact
-leave-one-out decisions separate the anomalies best; with fewer, ``neighbor_gamma``.
-
-Times. ``relabel`` of single rows at 10 000 rows (the most anomalous, random and deepest ones),
-against a fit with the same anomaly; and fits without anomalies by
-this version and by another one (``--before``), pair by pair. All in CPU time of one thread.
+sets in CHOSEN_ON, draws 0 to 2. The tables show SHOWN_ON, the other sets, and all of them, from
+other draws. The rule: with 20 anomalies or more, the width of 1/d, 4/d, 16/d (d features) and
+``neighbor_gamma`` whose exact leave-one-out decisions separate the anomalies best; with fewer,
+``neighbor_gamma``.
 """
 
 from __future__ import annotations
 
-import os
-import statistics
-import subprocess
-import sys
 import time
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 from shared.common import ADBENCH, group, load_set, markdown_table, mean, standardised
@@ -139,109 +129,15 @@ def measure(folder, name, draw, confirmed, method, quick):
 
 
 def cases(options):
-    if "quality" in options.parts and options.data is not None:
-        for name in options.sets:
-            for draw in options.draws:
-                for confirmed in CONFIRMED:
-                    for method in options.methods:
-                        if method == BAGS and confirmed:  # the same again
-                            continue
-                        if method in DEEP and draw != options.draws[0]:
-                            continue
-                        key = {"part": "quality", "set": name, "draw": draw,
-                               "confirmed": confirmed, "method": method}  # fmt: skip
-                        yield Case(key, measure, (options.data, *list(key.values())[1:],
-                                                  options.quick))  # fmt: skip
-    if "relabel" in options.parts:
-        for name in MODELS:
-            yield Case({"part": "relabel", "model": name}, relabelling, (name, options.quick))
-    if "fits" in options.parts and options.before is not None:
-        for n in (300, 2000):
-            yield Case({"part": "fits", "rows": n}, paired, (options.before, options.runs, n))
-
-
-# -- times -----------------------------------------------------------------------------------
-
-FIT = """
-import sys, time, numpy as np
-from fewlabels import SVDD, OneClassSVM
-n = int(sys.argv[1])
-X = np.random.default_rng(0).normal(size=(n, 10))
-for model in (SVDD(C=0.1, n_jobs=1), OneClassSVM(nu=0.05, n_jobs=1)):
-    model.fit(X)
-    since, seconds = time.process_time(), []
-    while time.process_time() - since < 1.0 or len(seconds) < 3:
-        begun = time.process_time()
-        model.fit(X)
-        seconds.append(time.process_time() - begun)
-    print(sorted(seconds)[len(seconds) // 2])
-"""
-MODELS = {
-    "SVDD(C=2)": ("SVDD", {}),
-    "SVDD(nu=0.05)": ("SVDD", {"nu": 0.05, "slack": "linear"}),
-    "OneClassSVM(nu=0.05)": ("OneClassSVM", {"nu": 0.05}),
-}
-
-
-def relabelling(name, quick):
-    """Milliseconds of single relabelled rows and of fits, until the objective is known."""
-    import fewlabels
-
-    n, count = (1000, 5) if quick else (10_000, 25)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 10))
-    kind, settings = MODELS[name]
-    model = getattr(fewlabels, kind)(**settings, n_jobs=1).fit(X)
-    order = np.argsort(model.score_samples(X))
-    groups = {
-        "most anomalous": order[: 2 * count : 2], "random": rng.permutation(n)[:count],
-        "deepest": order[::-1][: 8 * count : 8],
-    }  # fmt: skip
-    found = []
-    for beginning in ("after a fit", "on a path"):
-        for title, rows in groups.items():
-            if beginning == "on a path" and title == "deepest":
-                continue
-            times, again = [], []
-            for row in rows.tolist():
-                if beginning == "on a path":  # what updates have left
-                    model.fit(X[:-1]).partial_fit(X[-1:])
-                times.append(_milliseconds(model, lambda r=row: model.relabel(r)))
-                if beginning == "after a fit":
-                    mask = np.arange(n) == row
-                    fresh = type(model)(**model.get_params())
-                    again.append(_milliseconds(fresh, lambda m=fresh, k=mask: m.fit(
-                        X, anomalies=k)))  # fmt: skip
-                    model.relabel(row, anomaly=False)
-            found.append({
-                "rows": f"{title} rows, {beginning}", "median_ms": np.median(times),
-                "p90_ms": np.quantile(times, 0.9), "fit_ms": np.median(again) if again else None,
-            })  # fmt: skip
-    return found
-
-
-def _milliseconds(model, call):
-    since = time.process_time()
-    call()
-    assert np.isfinite(model.objective_)
-    return 1e3 * (time.process_time() - since)
-
-
-def paired(before, runs, n):
-    """Ratios of the seconds of a fit without anomalies: this version over another one."""
-    after = Path(__file__).resolve().parents[2] / "src"
-    ratios = {"SVDD": [], "OneClassSVM": []}
-    for run in range(runs):
-        seconds = {}
-        for source in (before, after) if run % 2 else (after, before):
-            done = subprocess.run(
-                [sys.executable, "-c", FIT, str(n)], check=True, capture_output=True, text=True,
-                env={**os.environ, "PYTHONPATH": str(source)},
-            )  # fmt: skip
-            seconds[source] = [float(line) for line in done.stdout.split()]
-        for k, name in enumerate(ratios):
-            ratios[name].append(seconds[after][k] / seconds[before][k])
-    return {name: statistics.median(values) for name, values in ratios.items()}
+    for name in options.sets:
+        for draw in options.draws:
+            for confirmed in CONFIRMED:
+                for method in options.methods:
+                    is_again = method == BAGS and confirmed
+                    if is_again or (method in DEEP and draw != options.draws[0]):
+                        continue
+                    key = {"set": name, "draw": draw, "confirmed": confirmed, "method": method}
+                    yield Case(key, measure, (options.data, *key.values(), options.quick))
 
 
 # -- the report ----------------------------------------------------------------------------------
@@ -275,7 +171,7 @@ def summary(found, names):
 
 
 def report(results):
-    found = results.where(part="quality")
+    found = results.records
     done = [name for name in ADBENCH if any(f["set"] == name for f in found)]
     for title, some in (("sets not chosen on", SHOWN_ON), ("all sets", ADBENCH)):
         names = [name for name in some if name in done]
@@ -283,22 +179,10 @@ def report(results):
             yield f"## Mean AUC on held-out rows, {title}, {len(names)}"
             columns = ["method", *(f"{k} confirmed" for k in CONFIRMED), "gain of 20 (95 %)"]
             yield markdown_table(columns, summary(found, names))
-    if relabelled := results.where(part="relabel"):
-        yield "## Milliseconds of CPU time of a relabelled row"
-        yield markdown_table(["rows", "median", "90 %", "fit with the same anomaly"],
-                             relabel_rows(relabelled))  # fmt: skip
-    for one in results.where(part="fits"):
-        yield (f"Seconds of a fit to {one['rows']} rows over the other version's: SVDD "
-               f"{one['SVDD']:.3f}, OneClassSVM {one['OneClassSVM']:.3f}.")  # fmt: skip
-
-
-def relabel_rows(relabelled):
-    keys = ("median_ms", "p90_ms", "fit_ms")
-    return [[f"{r['model']}, {r['rows']}", *(r[k] for k in keys)] for r in relabelled]
 
 
 def entries(results):
-    found, made = results.where(part="quality"), []
+    found, made = results.records, []
     if {f["set"] for f in found} == set(ADBENCH):
         of_shown = {row[0]: row[len(CONFIRMED)] for row in summary(found, SHOWN_ON)}
         rows = [[*row[:-1], of_shown.get(row[0])] for row in summary(found, ADBENCH)]
@@ -315,13 +199,6 @@ def entries(results):
             "anomalies", [*map(str, CONFIRMED)], rows, unit="ROC AUC", formats=[".3f"] * 4,
             label="confirmed anomalies, 8 sets not used for choosing",
         ))  # fmt: skip
-    if relabelled := results.where(part="relabel"):
-        columns = ["median, ms", "90 %, ms", "fit with the same anomaly, ms"]
-        made.append(results.entry(
-            "relabel", columns, relabel_rows(relabelled), unit="milliseconds of CPU time",
-            label="one row of 10,000 becomes an anomaly", formats=[".1f"] * 3,
-            note="10 columns of Gaussian rows; until objective_ is known",
-        ))  # fmt: skip
     return made
 
 
@@ -330,12 +207,8 @@ def files(options):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, data="optional", files=files,
-    choices={"parts": ["quality", "relabel", "fits"], "sets": ADBENCH, "methods": METHODS},
-    settings={
-        "draws": Setting([10, 11], "seeds of draws"),
-        "before": Setting(None, "src folder of another version (part fits)", Path),
-        "runs": Setting(7, "pairs of processes (part fits)"),
-    },
-    quick={"sets": ADBENCH[:2], "draws": [10]},
+    __doc__, cases, report, entries, data="required", files=files,
+    choices={"sets": ADBENCH, "methods": METHODS},
+    settings={"draws": Setting([10, 11], "seeds of draws")},
+    quick={"sets": ADBENCH[-1:], "draws": [10]},
 )  # fmt: skip

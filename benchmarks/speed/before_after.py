@@ -11,8 +11,7 @@ and `first fit` are whole processes: the seconds of `from fewlabels import ...` 
 and of the first fit.
 
 Results of the fits (objective, number of support vectors) are in the table too: a version that is
-faster because it computes something else shows. Work that needs real data (MNIST) is left out
-without --data.
+faster because it computes something else shows.
 """
 
 from __future__ import annotations
@@ -83,18 +82,6 @@ def pu(n):
     PUSVM(prior=draw.prior, lam=1e-3, gamma=0.1).fit(
         draw.X[: draw.n_positive + _WARM], draw.y[: draw.n_positive + _WARM]
     )
-    return lambda: model.fit(draw.X, draw.y), lambda: found(model)
-
-
-def mnist():
-    from speed.pu_family import mnist_draw
-
-    from fewlabels import PUSVM
-
-    draw = mnist_draw(os.environ["FEWLABELS_DATA"])
-    model = PUSVM(prior=draw.prior)
-    few = slice(0, draw.n_positive + _WARM)
-    PUSVM(prior=draw.prior).fit(draw.X[few], draw.y[few])
     return lambda: model.fit(draw.X, draw.y), lambda: found(model)
 
 
@@ -179,7 +166,6 @@ WORK = {
     "svdd-5k": (svdd, 5_000),
     "svdd-million": (svdd, 1_000_000),
     "pu-10k": (pu, 10_000),
-    "pu-mnist-60k": (mnist,),
     "s3vm-50+5000": (s3vm_batch, 5_000),
     "s3vm-one-row-10k-linear": (stream, "linear", 10_000),
     "s3vm-one-row-10k-rbf": (stream, "rbf", 10_000),
@@ -187,7 +173,6 @@ WORK = {
     "leave-one-out-1000": (leave_one_out, 1_000),
     "predict-20k-of-5k": (predict, 20_000),
 }
-_NEEDS_DATA = {"pu-mnist-60k"}
 _IMPORT = "import sklearn.svm; {start}; from fewlabels import SVDD, PUSVM, S3VM; {stop}"
 _FIRST_FIT = """
 import numpy as np; from fewlabels import SVDD; X = np.random.default_rng(0).normal(size=(500, 5))
@@ -241,10 +226,8 @@ def run_once(name, folder, seconds, cache):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(name, before, after, runs, seconds, data):
+def compare(name, before, after, runs, seconds):
     """Both versions in turn, after a process each that is thrown away."""
-    if data is not None:
-        os.environ["FEWLABELS_DATA"] = str(data)
     folders, found = {"before": before, "after": after}, {"before": [], "after": []}
     with tempfile.TemporaryDirectory() as caches:
         for version in folders:
@@ -272,12 +255,8 @@ def cases(options):
             f"Pass --before with the src folder of another checkout (given: {options.before})."
         )
     for name in options.work:
-        if options.data is not None or name not in _NEEDS_DATA:
-            yield Case(
-                {"work": name},
-                compare,
-                (name, options.before, options.after, options.runs, options.seconds, options.data),
-            )
+        given = (name, options.before, options.after, options.runs, options.seconds)
+        yield Case({"work": name}, compare, given)
 
 
 def report(results):
@@ -310,7 +289,6 @@ STUDY = Study(
     __doc__,
     cases,
     report,
-    data="optional",
     choices={"work": [*WORK, *WHOLE]},
     settings={
         "before": Setting(None, "the src folder of the other version", Path),

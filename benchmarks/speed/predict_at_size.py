@@ -9,9 +9,6 @@ rate of false alarms, so that there are p-values), and the command runs in a pro
 * Checked: as many rows as went in; every line is the line that went in with scores behind it (on
   three stretches of the file, the last included); these scores are those that the model gives
   in this process.
-* Floor: the stages by themselves on a stretch of the file, in CPU seconds per million rows:
-  Arrow parses the numbers; the encoder; the kernel values; the text of the scores, joined and
-  written. Beside them CPU seconds of the whole command, less those of the command on ten rows.
 
 The file is written to `--folder` (default: a temporary one) and deleted.
 """
@@ -20,7 +17,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -110,64 +106,6 @@ def check(data, out, model, stretch=2_000_000):
     return compared, deviation
 
 
-def floors(data, model, folder, n_bytes=150_000_000):
-    """CPU seconds per million rows of every stage by itself."""
-    from fewlabels.pipeline.scored_rows import assemble_piece
-    from fewlabels.pipeline.scorer import Scorer
-    from fewlabels.tables.columns.tally import Tally
-    from fewlabels.tables.formats.registry import table_writer
-    from fewlabels.tables.reading.chunks import iterate_chunks
-
-    with open(data, "rb") as file:
-        part = file.read(n_bytes).rsplit(b"\n", 1)[0] + b"\n"
-    path = folder / "part.csv"
-    path.write_bytes(part)
-    scorer = Scorer(model)
-    encoder, decide = scorer.pipeline[:-1], scorer.pipeline[-1].decision_function
-    columns = ["id", *NAMES]
-
-    def parse():
-        return pacsv.read_csv(
-            pa.py_buffer(part),
-            read_options=pacsv.ReadOptions(block_size=1 << 24, use_threads=False),
-            convert_options=pacsv.ConvertOptions(include_columns=NAMES),
-        )
-
-    def read():
-        return list(iterate_chunks(path, scorer.schema, Tally(path), lines=True))
-
-    table = parse()
-    chunks = read()
-    encoded = [encoder.transform(chunk.rows) for chunk in chunks]
-    found = [scorer.score_rows(chunk.rows) for chunk in chunks]
-
-    def write():
-        with table_writer(folder / "part-out.csv", "csv") as append:
-            for chunk, (scores, more) in zip(chunks, found, strict=True):
-                arrays = dict(
-                    zip(scorer.answer.columns, scorer.answer.arrays(scores, more), strict=True)
-                )
-                append(*assemble_piece(chunk, arrays, columns, scorer.schema, "csv"))
-
-    stages = {
-        "Arrow alone: numbers of 16 MiB blocks": parse,
-        "read: cut into lines, parse, check": read,
-        "encode": lambda: [encoder.transform(chunk.rows) for chunk in chunks],
-        "kernel values (decision_function)": lambda: [decide(X) for X in encoded],
-        "encode, score and p-values": lambda: [scorer.score_rows(chunk.rows) for chunk in chunks],
-        "text of the scores, join, write": write,
-    }
-    millions = table.num_rows / 1e6
-    return {name: min(_cpu(stage) for _ in range(2)) / millions for name, stage in stages.items()}
-
-
-def _cpu(function):
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    function()
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def measure(gigabytes, form, folder):
     """Generate, fit, predict, check."""
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
@@ -201,7 +139,7 @@ def measure_in(folder, gigabytes, form):
         "CPU seconds per million rows": 1e6 * (run["cpu_seconds"] - start["cpu_seconds"]) / rows,
         "support vectors": fitted["summary"]["training"]["support_vectors"],
         "rows compared with the model in memory": compared,
-        "largest deviation of a score": deviation, "stages": floors(data, model, folder),
+        "largest deviation of a score": deviation,
     }  # fmt: skip
 
 
@@ -212,13 +150,7 @@ def cases(options):
 
 def report(results):
     for one in results.records:
-        yield markdown_table(["", "measured"], [[k, v] for k, v in one.items() if k != "stages"])
-        total = one["CPU seconds per million rows"]
-        yield "## Stages, each by itself"
-        yield markdown_table(
-            ["stage", "CPU s per million rows", "share of the command"],
-            [[name, value, value / total] for name, value in one["stages"].items()],
-        )
+        yield markdown_table(["", "measured"], list(one.items()))
 
 
 STUDY = Study(

@@ -1,4 +1,4 @@
-"""PU learning at scale: a synthetic family and the peers, general QP solvers, a million rows.
+"""PU learning on a synthetic family: seconds of ours, the peers and general QP solvers.
 
 Parts
   family  Six Gaussian clusters in 20 dimensions, three per class, centres N(0, 0.8^2), deviation
@@ -12,10 +12,6 @@ Parts
           a QP solver include the kernel matrix. The regularised risk (4) of each solution is
           computed here by one function in plain NumPy, at the best bias for its coefficients,
           and compared with the smallest found.
-  large   MNIST, digit 3 against the rest: 100 labelled positives from the test part, all 60 000
-          training rows unlabelled, tested on the other test rows; pixels in [0, 1], Gaussian
-          kernel with gamma = "scale" and 0.5, lambda = 0.01 (needs --data). One million random
-          poker hands, "one pair" against the rest, linear kernel, tested on another 100 000.
 
 Protocol
   Every fit runs in a fresh process that warms up with a fit on at most 3000 of the rows. Seconds
@@ -30,20 +26,19 @@ from __future__ import annotations
 
 import numpy as np
 from shared.common import group, markdown_table, pivot, timed
-from shared.pu_data import Draw, make_family, read
+from shared.pu_data import make_family
 from shared.pu_measure import certificate, floor, measure_fit, quality
 from shared.pu_methods import METHODS, Task
 from speed import general_qp
 from study import Case, Setting, Study
 
-PARTS = ["family", "qp", "large"]
+PARTS = ["family", "qp"]
 GAMMA = 1 / 40
 LAMBDAS = [1e-3, 1e-2]
 OURS = [f"PUSVM, lambda {lam:g}" for lam in LAMBDAS]
 PEERS = [name for name, method in METHODS.items() if method.group != "ours"]
 SIZES = [2_000, 10_000, 20_000, 50_000]
 QP_SIZES = [1_000, 2_000, 4_000]
-LARGE = ["poker, linear", "mnist, gamma scale", "mnist, gamma 0.5"]
 _WARM_ROWS = 3000
 
 
@@ -105,57 +100,6 @@ def measure_qp(n_unlabeled, lam, solver):
     return figures | {"n_u": len(X) - n_positive, "lam": lam, "primal": problem.primal(s)}
 
 
-# -- large problems ----------------------------------------------------------------------------
-
-
-def mnist_draw(folder, digit=3, n_positive=100, n_unlabeled=60_000):
-    """100 positives from the test part; the training part is unlabelled."""
-    X, y, X_test, y_test = read(folder, "mnist", "X", "y", "X_test", "y_test")
-    labelled = np.random.default_rng(0).permutation(np.flatnonzero(y_test == digit))[:n_positive]
-    rest = np.setdiff1d(np.arange(len(X_test)), labelled)
-    truth = y[:n_unlabeled] == digit
-    rows = np.concatenate([X_test[labelled], X[:n_unlabeled]]).astype(np.float32) / 255
-    test = X_test[rest].astype(np.float32) / 255
-    return Draw(rows, n_positive, truth, test, y_test[rest] == digit, float(truth.mean()))
-
-
-def poker_draw(n_unlabeled, n_positive=100, n_test=100_000):
-    """Hands of one pair against the rest; columns in [0, 1]."""
-    from fewlabels.cli.demo.data import make_poker_hands
-
-    X, y = make_poker_hands(n_unlabeled + n_test + 1000, random_state=0)
-    X, pair = (X - 1) / np.tile([3.0, 12.0], 5), y == 1
-    unlabeled, test, others = np.split(np.arange(len(X)), [n_unlabeled, n_unlabeled + n_test])
-    labelled = others[pair[others]][:n_positive]
-    return Draw(
-        np.concatenate([X[labelled], X[unlabeled]]), n_positive, pair[unlabeled], X[test],
-        pair[test], float(pair[unlabeled].mean()),
-    )  # fmt: skip
-
-
-def measure_large(case, folder, quick):
-    """One fit of a large problem; runs in a process of its own."""
-    from fewlabels import PUSVM
-
-    if case.startswith("mnist"):
-        gamma = "scale" if case.endswith("scale") else 0.5
-        draw, settings = (
-            mnist_draw(folder, n_unlabeled=3_000 if quick else 60_000),
-            {"gamma": gamma},
-        )
-    else:
-        draw, settings = poker_draw(20_000 if quick else 1_000_000), {"kernel": "linear"}
-    few = slice(0, draw.n_positive + _WARM_ROWS)
-    PUSVM(prior=draw.prior, **settings).fit(draw.X[few], draw.y[few])
-    model, figures = measure_fit(
-        lambda: PUSVM(prior=draw.prior, **settings).fit(draw.X, draw.y), budget=0.0
-    )
-    scores = model.decision_function(draw.X_test)
-    figures |= quality(scores, scores > 0, draw.y_test, draw.prior)
-    figures |= certificate(model) | floor(model, draw)
-    return figures | {"n_u": len(draw.truth), "d": draw.X.shape[1], "gamma": model.gamma_}
-
-
 # -- cases and report --------------------------------------------------------------------------
 
 
@@ -171,10 +115,6 @@ def cases(options):
             for solver in ["ours", *general_qp.SOLVERS]:
                 yield Case({"part": "qp", "n": n, "lam": lam, "solver": solver}, measure_qp,
                            (n, lam, solver), series=f"{solver}, {lam}", **apart)  # fmt: skip
-    for name in LARGE if "large" in options.parts else ():
-        if name.startswith("poker") or options.data is not None:
-            yield Case({"part": "large", "case": name}, measure_large,
-                       (name, options.data, options.quick), **apart)  # fmt: skip
 
 
 def report(results):
@@ -196,17 +136,12 @@ def report(results):
             [[r["n"], r["lam"], r["solver"], r["fit_s"], round(r["extra_mb"]),
               f"{r['primal'] / best[r['n'], r['lam']] - 1:.1e}"] for r in found],
         )  # fmt: skip
-    if large := results.where(part="large"):
-        keys = ["case", "n_u", "fit_s", "extra_mb", "peak_mb", "n_sv", "relative_gap", "accuracy",
-                "f1", "auc", "gamma"]  # fmt: skip
-        yield "## Large problems"
-        yield markdown_table(keys, [[r[key] for key in keys] for r in large])
     yield "## Distance from the floor"
     yield markdown_table(
         ["fit", "SVs", "rounds", "relative gap", "floor s", "fit s", "fit / floor"],
-        [[r.get("case") or f"{r['method']}, n = {r['n']}", r["n_sv"], r["rounds"],
+        [[f"{r['method']}, n = {r['n']}", r["n_sv"], r["rounds"],
           r["relative_gap"], r["floor_s"], r["fit_s"], r["fit_s"] / r["floor_s"]]
-         for r in results.records if "floor_s" in r],
+         for r in family if "floor_s" in r],
     )  # fmt: skip
 
 
@@ -218,6 +153,6 @@ def entries(results):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, data="optional", choices={"parts": PARTS},
+    __doc__, cases, report, entries, choices={"parts": PARTS},
     settings={"limit": Setting(900.0, "seconds for one measurement")},
 )  # fmt: skip

@@ -1,22 +1,18 @@
 """S3VM on a synthetic family, compared with UniverSVM: seconds, accuracy, objectives.
 
-Parts
-  family       Four Gaussian clusters in 20 dimensions, two per class, centres N(0, 1), deviation
-               1.2: 50 labelled rows, 1000 or 5000 unlabelled, accuracy on 5000 others; several
-               draws. S3VM at the settings of the comparison (RBF with gamma = 1/50, C = 1,
-               C* = 0.1), with and without the balancing constraint, and at its defaults;
-               UniverSVM, if --universvm or UNIVERSVM names it, at the same settings with s = -0.3
-               and s = 0. How hard a draw is varies much: an SVM with all labels says how hard.
-  formulation  UniverSVM's own problem (Collobert et al. 2006) with 300 unlabelled rows, gamma,
-               C, C* as above: the objective of our solution, of UniverSVM's, and of CCCP on the
-               doubled dual with every convex step solved by Clarabel, for s = 0 and s = -0.3.
+Four Gaussian clusters in 20 dimensions, two per class, centres N(0, 1), deviation 1.2: 50 labelled
+rows, 1000 or 5000 unlabelled, accuracy on 5000 others; several draws. S3VM at the settings of the
+comparison (RBF with gamma = 1/50, C = 1, C* = 0.1), with and without the balancing constraint, and
+at its defaults; UniverSVM (Collobert et al. 2006), if --universvm or UNIVERSVM names it, at the
+same settings with s = -0.3 and s = 0. How hard a draw is varies much: an SVM with all labels says
+how hard.
 
-Objectives are evaluated by one function in plain NumPy on the coefficients and the bias that a
-program returned, without the constant C* (1 - s) per unlabelled row; ours minimises the case
-s = 0. Every method runs in a fresh process that warms up with 1200 rows; seconds are the fastest
-of several fits while these fit into a second, else of one; UniverSVM's are those of its process,
-which reads its rows from a text file. Memory: the high-water mark during the first fit minus what
-the process held before it; for UniverSVM that of its process.
+UniverSVM's objective of the coefficients and the bias that a program returned is evaluated by one
+function in plain NumPy, without the constant C* (1 - s) per unlabelled row; ours minimises the
+case s = 0. Every method runs in a fresh process that warms up with 1200 rows; seconds are the
+fastest of several fits while these fit into a second, else of one; UniverSVM's are those of its
+process, which reads its rows from a text file. Memory: the high-water mark during the first fit
+minus what the process held before it; for UniverSVM that of its process.
 """
 
 from __future__ import annotations
@@ -24,10 +20,9 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from shared.common import markdown_table, mean, pivot
+from shared.common import markdown_table, mean
 from shared.few_label_data import make_family
 from shared.pu_measure import measure_fit
-from speed.formulation import doubled_cccp, objective
 from speed.universvm import run_universvm
 from study import Case, Setting, Study
 
@@ -100,6 +95,33 @@ def universvm(split, X_test, y_test, s, balanced, program, limit):
     } | objectives(split, found.coef, found.bias)  # fmt: skip
 
 
+def objective(K, coef, bias, y, C, C_star, s):
+    """Value of UniverSVM's objective without the constant ``C* (1 - s) n_U``.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Kernel matrix of the training rows.
+    coef : ndarray of shape (n,)
+        ``f = K coef + bias``.
+    y : ndarray of shape (n,)
+        -1, 1, and 0 for unlabelled rows.
+
+    Returns
+    -------
+    value, imbalance : float
+        The second is the mean of f over the unlabelled rows minus that of the labels.
+    """
+    smooth = K @ coef
+    f = smooth + bias
+    labeled = y != 0
+    hinge = np.maximum(0.0, 1.0 - y[labeled] * f[labeled])
+    g = f[~labeled]
+    ramp = sum(np.maximum(0.0, 1.0 - z) - np.maximum(0.0, s - z) for z in (g, -g)) - (1.0 - s)
+    value = 0.5 * coef @ smooth + C * hinge.sum() + C_star * ramp.sum()
+    return float(value), float(g.mean() - y[labeled].mean())
+
+
 def objectives(split, coef, bias):
     """Both of UniverSVM's objectives, and how far the balancing constraint is off."""
     y = np.where(split.y < 0, 0, 2 * split.y - 1)
@@ -117,70 +139,36 @@ def _rbf(A, B):
     return rbf_kernel(A, B, gamma=SETTINGS["gamma"])
 
 
-# -- the formulation ---------------------------------------------------------------------------
-
-
-def measure_formulation(n_unlabeled, draw, name, program, limit):
-    """Objectives of one solution of a small problem."""
-    from fewlabels import S3VM
-
-    split, *_ = make_family(n_unlabeled, seed=draw)
-    if name.startswith("UniverSVM"):
-        s, balanced = UNIVERSVM[name]
-        return universvm(split, split.X, split.truth, s, balanced, program, limit)
-    if name.startswith("doubled"):
-        y = np.where(split.y < 0, 0, 2 * split.y - 1)
-        s, K = float(name.split("= ")[1]), _rbf(split.X, split.X)
-        coef, bias, steps = doubled_cccp(K, y, SETTINGS["C"], SETTINGS["C_star"], s)
-        return objectives(split, coef, bias) | {"steps": steps}
-    model = S3VM(**SETTINGS, annealing="no" not in name, tol=1e-6).fit(split.X, split.y)
-    coef = np.zeros(len(split.X))
-    coef[model.support_] = model.dual_coef_[0]
-    return objectives(split, coef, model.intercept_[0])
-
-
-SOLUTIONS = ["S3VM", "S3VM, no annealing", "doubled CCCP, s = 0", "doubled CCCP, s = -0.3",
-             "UniverSVM, s = 0", "UniverSVM, s = -0.3"]  # fmt: skip
-
-
 # -- cases and report --------------------------------------------------------------------------
 
 
 def cases(options):
     apart, given = {"apart": True, "limit": options.limit}, (options.universvm, options.limit)
     budget = 0.2 if options.quick else 1.0
-    for n in ([300] if options.quick else SIZES) if "family" in options.parts else ():
+    for n in [300] if options.quick else SIZES:
         for name in [*OURS, *UNIVERSVM]:
             for draw in range(min(options.draws, 5) if name in UNIVERSVM else options.draws):
-                yield Case({"part": "family", "n": n, "draw": draw, "method": name}, measure,
+                yield Case({"n": n, "draw": draw, "method": name}, measure,
                            (n, draw, name, *given, budget), **apart)  # fmt: skip
-    n = 100 if options.quick else 300
-    for draw in range(min(options.draws, 5)) if "formulation" in options.parts else ():
-        for name in SOLUTIONS:
-            yield Case({"part": "formulation", "draw": draw, "solution": name},
-                       measure_formulation, (n, draw, name, *given), **apart)  # fmt: skip
 
 
 def report(results):
-    for n in dict.fromkeys(r["n"] for r in results.where(part="family")):
+    for n in dict.fromkeys(r["n"] for r in results.records):
         yield f"## The family, {n} unlabelled rows, means over draws"
         keys = ["fit_s", "extra_mb", "error", "accuracy", "accuracy_all_labels", "objective_0",
                 "objective_-0.3"]  # fmt: skip
         rows = []
         for name in [*OURS, *UNIVERSVM]:
-            some = results.where(part="family", n=n, method=name)
+            some = results.where(n=n, method=name)
             if some:
                 rows.append([name, len(some), *(mean(some, key) for key in keys)])
         yield markdown_table(["method", "draws", *keys], rows)
-    for s in ("0", "-0.3") if (found := results.where(part="formulation")) else ():
-        yield f"## UniverSVM's problem: objective for s = {s}, by draw"
-        yield pivot(found, "solution", "draw", f"objective_{s}", ".5f")
 
 
 def entries(results):
     rows = []
     for title, name in (("S3VM", "S3VM, C = 1, C* = 0.1"), ("UniverSVM", "UniverSVM, s = 0")):
-        some = results.where(part="family", n=SIZES[-1], method=name)
+        some = results.where(n=SIZES[-1], method=name)
         if some:
             rows.append([title, mean(some, "fit_s"), mean(some, "accuracy")])
     return [results.entry(
@@ -190,7 +178,7 @@ def entries(results):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, choices={"parts": ["family", "formulation"]},
+    __doc__, cases, report, entries,
     settings={
         "draws": Setting(12, "draws of the family"),
         "universvm": Setting(os.environ.get("UNIVERSVM"), "UniverSVM's program", str),

@@ -55,7 +55,9 @@ SETS = {
 
 
 def is_present(folder, name):
-    """Whether the data folder has a set of the papers."""
+    """Whether the data folder has a set of the papers; without a folder, all are listed."""
+    if folder is None:
+        return True
     file = SETS[name].file
     return any((Path(folder) / f"{file}{end}.npz").is_file() for end in ("", "_X"))
 
