@@ -63,8 +63,8 @@ sanitize: $(VENV)/installed-test ## Run the core's tests and fuzz programs with 
 	$(BIN)/python core/sanitize.py
 
 bench: $(VENV)/installed-benchmarks ## Run the benchmarks that need no data of their own, quickly
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/million.py --quick
+	$(BIN)/python benchmarks startup
+	$(BIN)/python benchmarks many_rows --quick
 
 tables: $(VENV)/installed-test ## Fill the tables of README and docs/benchmarks.md from benchmarks/results.json
 	$(BIN)/python benchmarks/results.py tables

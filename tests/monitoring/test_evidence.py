@@ -120,8 +120,9 @@ def test_thresholds_increase_and_are_bounds_outside_the_table(chart):
 
 def test_the_simulation_of_thresholds_follows_the_charts(monkeypatch):
     folder = Path(__file__).resolve().parents[2] / "benchmarks"
+    path = folder / "checks" / "chart_thresholds.py"
     monkeypatch.syspath_prepend(str(folder))
-    spec = importlib.util.spec_from_file_location("simulation", folder / "chart_thresholds.py")
+    spec = importlib.util.spec_from_file_location("simulation", path)
     script = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "simulation", script)
     spec.loader.exec_module(script)

@@ -158,7 +158,8 @@ def test_theorem_2_without_ties(kernel, steps):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_changing_mu_of_the_tables_counts_steps_after_the_first(kernel, steps):
     # Five of the eight sets of Tables 2 and 3: "Changing-mu" is below "Iterations" by 0 to 1.
-    path = Path(__file__).parents[2] / "benchmarks" / "s3vm_paper" / "published.py"
+    path = Path(__file__).parents[2] / "benchmarks" / "papers" / "incremental_s3vm"
+    path /= "published.py"
     tables = runpy.run_path(str(path))
     less = [
         cells[k][0] - cells[k + 3][0]

@@ -29,8 +29,7 @@ _MAX_ROWS_PER_CLASS = 1000
 # More unlabelled rows than these are sampled.
 _MAX_UNLABELLED_ROWS = 2000
 # A bootstrap sample has so many labels of a class fewer than there are, and two at least: scores
-# and calibration come from the same few labels. Chosen by coverage on the first half of the sets
-# in benchmarks/class_ratio.py.
+# and calibration come from the same few labels. Chosen by coverage on five data sets.
 _BOOTSTRAP_LABELS_LESS = 3
 # EM ends when no share changes by more, or after so many rounds.
 _EM_TOLERANCE = 1e-9

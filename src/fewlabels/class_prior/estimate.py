@@ -21,7 +21,7 @@ from .methods.pen_l1 import PenL1
 from .methods.saturated import SaturatedLogistic
 from .methods.tice import TIcE
 
-# The estimator with the smallest mean absolute error in benchmarks/class_prior.py.
+# The estimator with the smallest mean absolute error on 25 data sets with known priors.
 _AUTO = "saturated-logistic"
 # With little time, rows of either kind to begin with.
 _SAMPLE_SIZES = (300, 1000)

@@ -12,7 +12,7 @@ _Counts = TypeVar("_Counts", float, FloatArray)
 
 CONFIDENCE = 0.9
 # Cross-fitted models share training rows, so n scores of theirs count as fewer independent ones.
-# Chosen on half of the sets of benchmarks/promises.py: the largest multiple of a tenth at which
+# Chosen on half of the sets of benchmark "promises": the largest multiple of a tenth at which
 # intervals of recall and accuracy with a confidence of 90 % cover at least 90 %.
 _SHARE_OF_CROSS_FITTED = 0.7
 # The same for recalls that are weighted by class shares: fewer rows decide, and the bootstrap of

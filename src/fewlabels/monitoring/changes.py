@@ -12,7 +12,7 @@ from .kept_rows import KeptRows, RetainedRow
 
 _BINS, _PRIOR = 12, 2.0
 # Power of the likelihood. An alarm comes where rows look changed by chance, so that the likelihood
-# itself is too sure: its 90 % intervals often miss the beginning (benchmarks/monitoring.py).
+# itself is too sure: its 90 % intervals often miss the beginning (benchmark "monitoring").
 _POWER = 0.5
 # Probability that is left out on either side of the interval.
 _TAIL = 0.05

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 # While nothing changes, p-values are independent and uniform, whatever the data and the model. So
-# one simulation serves all data: ``benchmarks/chart_thresholds.py`` made these tables, with each
+# one simulation serves all data: benchmark "chart_thresholds" made these tables, with each
 # threshold raised by one standard error (at most 4 %). Outside of the tables the proven bound
 # holds: a threshold of n gives a mean run length of at least n.
 # fmt: off

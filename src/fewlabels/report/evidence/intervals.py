@@ -27,7 +27,7 @@ _TAIL = (1.0 - CONFIDENCE) / 2.0
 _DRAWS = 20_000
 # Correlation of the errors of the class prior and of recall. If the labelled rows happen to be
 # easy ones, the prior comes out too small and recall too large. Over the first half of the sets of
-# benchmarks/promises.py it is -0.59, over the second -0.64; this is a little less.
+# benchmark "promises" it is -0.59, over the second -0.64; this is a little less.
 _PRIOR_AND_RECALL = -0.5
 
 

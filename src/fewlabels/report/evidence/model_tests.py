@@ -36,7 +36,7 @@ _NOT_TESTED = "no test whether the labelled rows are a random sample"
 # Fewer positive unlabelled rows than this are none.
 _MIN_POSITIVES = 0.75
 # So does one whose interval reaches from none to a small share, if the threshold finds no more
-# than this part of them. Both were chosen on all sets of benchmarks/verdicts.py, without a false
+# than this part of them. Both were chosen on all sets of benchmark "verdicts", without a false
 # contradiction there.
 _SMALL_PRIOR = 0.13
 _MAX_RECALL_OF_FEW = 0.55

@@ -1,1 +1,0 @@
-"""What ``answers.py`` compares with, and how ranks are compared."""

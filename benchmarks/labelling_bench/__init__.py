@@ -1,1 +1,0 @@
-"""What ``labelling.py`` is made of."""

@@ -1,1 +1,0 @@
-"""Parts of the benchmark of monitors: streams, rivals, and one module per question."""

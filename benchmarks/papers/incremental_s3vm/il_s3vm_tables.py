@@ -1,0 +1,280 @@
+"""Steps of path following per added row: Tables 2 and 3 of Gu et al., Table 2 of Yu et al.
+
+For every set, size and kernel: a local minimum on that many rows, then 20 rows, each added to a
+copy of it, once labelled and once unlabelled; without the balancing constraint (IL-S3VM), with it
+kept in the problem, and with it taken out and put back as in Yu et al. Steps and sign changes,
+mean and standard deviation, next to the papers' figures. w8a stands in for w6a; data.py says what
+else is assumed. Only counts are reported, so that several problems run at once (--jobs).
+
+By default the papers' sizes up to 10 000 rows; --largest 40000 takes all. A problem that is out of
+time (--limit) has the rows that were added until then.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from shared.common import COLOURS, figure, markdown_table, save_figure
+from shared.threads import limit_threads
+from study import Case, Setting, Study
+
+from . import data, steps
+from .data import KERNELS
+from .published import ADDED_LABELLED, ADDED_UNLABELLED, BALANCED
+
+KERNEL_TITLES = {"linear": "linear", "poly": "polynomial", "rbf": "Gaussian"}
+KINDS = ("labelled", "unlabelled")
+VARIANTS = {
+    "off": "no balancing", "keep": "balancing, virtual row kept", "paper": "as in Yu et al.",
+}  # fmt: skip
+
+
+def cases(options):
+    limit_threads(1)
+    found = []
+    for balanced, table in ((False, ADDED_LABELLED), (True, BALANCED)):
+        for name in table:
+            if name in options.sets and data.is_present(options.data, name):
+                sizes = [size for size in table[name] if size <= options.largest]
+                found += product([balanced], [name], sizes, options.kernels)
+    for balanced, name, size, kernel in sorted(found, key=lambda one: one[2]):
+        key = {"set": name, "size": size, "kernel": kernel, "balanced": balanced}
+        # The limit is kept between rows; a solution or a row that takes longer is ended.
+        yield Case(
+            key, steps.count, (options.data, *key.values(), options.trials, options.paper_trials,
+                               options.seed, options.limit),
+            apart=True, limit=2.0 * options.limit,
+        )  # fmt: skip
+
+
+# -- the report ----------------------------------------------------------------------------------
+
+
+def paper_steps(name, size, kernel, balanced, kind):
+    """The paper's steps per added row, (mean, standard deviation)."""
+    column = list(KERNELS).index(kernel)
+    if balanced:
+        return BALANCED[name][size][column + 3 * KINDS.index(kind)]
+    return (ADDED_LABELLED, ADDED_UNLABELLED)[KINDS.index(kind)][name][size][column]
+
+
+def paper_changes(name, size, kernel, kind):
+    """The paper's "Changing-mu" per added row, (mean, standard deviation)."""
+    table = (ADDED_LABELLED, ADDED_UNLABELLED)[KINDS.index(kind)]
+    return table[name][size][3 + list(KERNELS).index(kernel)]
+
+
+class Counts:
+    """Records, looked up by problem, variant and kind of row."""
+
+    def __init__(self, records):
+        self.found = {}
+        for r in records:
+            key = r["set"], r["size"], r["kernel"], r["balance"], r["added"]
+            self.found.setdefault(key, []).append(r)
+
+    def values(self, name, size, kernel, balance, kind, what="steps"):
+        """One number per row added."""
+        return np.array([r[what] for r in self.found.get((name, size, kernel, balance, kind), [])])
+
+    def problems(self, balanced):
+        """(set, size) in the papers' order."""
+        ran = {key[:2] for key in self.found if (key[3] != "off") == balanced}
+        table = BALANCED if balanced else ADDED_LABELLED
+        return [(name, size) for name in table for size in table[name] if (name, size) in ran]
+
+
+def _spread(values):
+    if not len(values):
+        return "-"
+    return f"{values.mean():.1f} ± {values.std(ddof=min(1, len(values) - 1)):.1f}"
+
+
+def report(results):
+    counts = Counts(results.records)
+    yield "## In short"
+    yield _summary(counts)
+    if counts.problems(False):
+        for number, kind in ((2, "labelled"), (3, "unlabelled")):
+            yield f"## Gu et al., Table {number}: one {kind} row (paper / here, median)"
+            yield _table(counts, kind, "off", "steps")
+            yield "Sign changes (paper's Changing-mu / here):"
+            yield _table(counts, kind, "off", "flips")
+    if counts.problems(True):
+        for kind in KINDS:
+            yield f"## Yu et al., Table 2: one {kind} row (paper / virtual row kept, median)"
+            yield _table(counts, kind, "keep", "steps")
+            yield "The constraint taken out and put back (paper / here, median):"
+            yield _table(counts, kind, "paper", "steps")
+    draw_picture(counts, results.picture())
+
+
+def _table(counts, kind, variant, what):
+    """The paper's figures and ours, a column per kernel."""
+    balanced, rows = variant != "off", []
+    for name, size in counts.problems(balanced):
+        row = [name, size]
+        for kernel in KERNELS:
+            printed = paper_steps(name, size, kernel, balanced, kind)
+            if what == "flips":
+                printed = paper_changes(name, size, kernel, kind)
+            row.append(_pair(printed, counts.values(name, size, kernel, variant, kind, what)))
+        rows.append(row)
+    return markdown_table(["set", "rows", *KERNEL_TITLES.values()], rows)
+
+
+def _pair(printed, values):
+    paper = f"{printed[0]:g} ± {printed[1]:g}"
+    return f"{paper} / {_spread(values)}" + (f" ({np.median(values):g})" if len(values) else "")
+
+
+def _summary(counts):
+    rows = []
+    for variant, kind in product(VARIANTS, KINDS):
+        balanced = variant != "off"
+        found = [
+            (values, paper_steps(name, size, kernel, balanced, kind))
+            for name, size in counts.problems(balanced)
+            for kernel in KERNELS
+            if len(values := counts.values(name, size, kernel, variant, kind))
+        ]
+        if found:
+            mean, median = (np.array([f(v) for v, _ in found]) for f in (np.mean, np.median))
+            paper, spread = (np.array([printed[k] for _, printed in found]) for k in (0, 1))
+            rows.append([
+                VARIANTS[variant], kind, len(found), int(np.sum(mean <= paper)),
+                int(np.sum(mean <= paper + spread)), int(np.sum(median <= paper + spread)),
+                f"{paper.mean():.1f}", f"{mean.mean():.1f}", f"{np.median(paper):.1f}",
+                f"{np.median(mean):.1f}",
+            ])  # fmt: skip
+    return markdown_table(
+        ["variant", "row", "problems", "our mean <= paper's", "<= mean + sd",
+         "our median <= mean + sd", "mean of means, paper", "here", "median of means, paper",
+         "here"], rows,
+    )  # fmt: skip
+
+
+def entries(results):
+    counts, plain, balanced = Counts(results.records), [], []
+    for kind, kernel in product(KINDS, KERNELS):
+        for name, size in counts.problems(False):
+            found = [counts.values(name, size, kernel, "off", kind, w) for w in ("steps", "flips")]
+            if len(found[0]):
+                title = f"{name}, {size} rows, {KERNEL_TITLES[kernel]}, {kind}"
+                plain.append(
+                    [
+                        title,
+                        paper_steps(name, size, kernel, False, kind)[0],
+                        paper_changes(name, size, kernel, kind)[0],
+                        *(float(values.mean()) for values in found),
+                        len(found[0]),
+                    ]
+                )
+        for name, size in counts.problems(True):
+            found = [counts.values(name, size, kernel, v, kind) for v in ("keep", "paper")]
+            if all(len(values) for values in found):
+                title = f"{name}, {size} rows, {KERNEL_TITLES[kernel]}, {kind}"
+                balanced.append(
+                    [
+                        title,
+                        paper_steps(name, size, kernel, True, kind)[0],
+                        *(float(values.mean()) for values in found),
+                    ]
+                )
+    about = {"label": "set, rows, kernel, added row", "unit": "mean per added row"}
+    tables = (
+        (
+            "il-s3vm-tables",
+            [
+                "steps, paper",
+                "Changing-mu, paper",
+                "steps, here",
+                "sign changes, here",
+                "rows added",
+            ],
+            plain,
+        ),
+        (
+            "il-bcs3vm-tables",
+            ["steps, paper", "virtual row kept", "taken out and put back"],
+            balanced,
+        ),
+    )
+    return [
+        results.entry(
+            name,
+            columns,
+            rows,
+            **about,
+            formats=[".1f"] * 4 + [""] if len(columns) == 5 else [".1f"] * 3,
+        )
+        for name, columns, rows in tables
+        if rows
+    ]
+
+
+def draw_picture(counts, path):
+    """Mean steps here against the paper's, one point per problem."""
+    panels = [
+        ("off", "labelled"),
+        ("off", "unlabelled"),
+        ("keep", "labelled"),
+        ("keep", "unlabelled"),
+    ]
+    fig, axes = figure(1, 4, figsize=(14, 4.4), sharex=True, sharey=True)
+    for axis, (variant, kind) in zip(axes, panels, strict=True):
+        balanced = variant != "off"
+        for colour, kernel in zip(COLOURS, KERNELS, strict=False):
+            for marker, which, fill in (("s", variant, "full"), ("o", "paper", "none")):
+                points = [
+                    (paper_steps(name, size, kernel, balanced, kind)[0], values.mean())
+                    for name, size in counts.problems(balanced)
+                    if len(values := counts.values(name, size, kernel, which, kind))
+                ]
+                if points:
+                    words = KERNEL_TITLES[kernel] + ", out and back" * (which == "paper")
+                    axis.plot(
+                        *zip(*points, strict=True),
+                        marker,
+                        color=colour,
+                        fillstyle=fill,
+                        ms=5,
+                        ls="",
+                        label=words,
+                    )
+        axis.plot([0.1, 1000], [0.1, 1000], "--", color=COLOURS[4], lw=1)
+        axis.set_xscale("symlog", linthresh=1.0)
+        axis.set_yscale("symlog", linthresh=1.0)
+        axis.set_xlim(-0.1, 500)
+        axis.set_ylim(-0.1, 3000)
+        axis.set_title(f"one {kind} row, {'balanced' if balanced else 'no balancing'}")
+        axis.set_xlabel("mean steps, paper")
+    fig.legend(
+        *axes[-1].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=6,
+        frameon=False,
+        fontsize=8,
+    )
+    axes[0].set_ylabel("mean steps, here")
+    save_figure(fig, path)
+
+
+STUDY = Study(
+    __doc__,
+    cases,
+    report,
+    entries,
+    data="required",
+    choices={"sets": list(data.SETS), "kernels": list(KERNELS)},
+    settings={
+        "largest": Setting(10_000, "largest size (rows)"),
+        "trials": Setting(20, "rows added per problem"),
+        "paper_trials": Setting(5, "of these with the balancing of Yu et al."),
+        "seed": Setting(0, "of the choice and order of rows"),
+        "limit": Setting(40.0, "seconds per problem"),
+        "jobs": Setting(2, "problems at a time"),
+    },
+    quick={"sets": ["madelon"], "largest": 400, "trials": 2, "paper_trials": 1},
+)

@@ -1,1 +1,0 @@
-"""Semi-supervised benchmarks: sets with their label splits, methods, what is said of them."""

@@ -1,1 +1,0 @@
-"""Parts of ``lagrangian_svdd.py``: data, published figures, experiments, report."""

@@ -1,1 +1,0 @@
-"""Parts of ``usmo_tables.py``: published tables, protocol, certificate, report."""
