@@ -113,8 +113,8 @@ def check(data, out, model, stretch=2_000_000):
 
 def floors(data, model, folder, n_bytes=150_000_000):
     """CPU seconds per million rows of every stage by itself."""
-    from fewlabels.pipeline.scored_rows import assemble_piece
-    from fewlabels.pipeline.scorer import Scorer
+    from fewlabels.pipeline.scoring.layout import FileLayout
+    from fewlabels.pipeline.scoring.scorer import Scorer
     from fewlabels.tables.columns.tally import Tally
     from fewlabels.tables.formats.registry import table_writer
     from fewlabels.tables.reading.chunks import iterate_chunks
@@ -125,7 +125,7 @@ def floors(data, model, folder, n_bytes=150_000_000):
     path.write_bytes(part)
     scorer = Scorer(model)
     encoder, decide = scorer.pipeline[:-1], scorer.pipeline[-1].decision_function
-    columns = ["id", *NAMES]
+    layout = FileLayout(["id", *NAMES], "csv")
 
     def parse():
         return pacsv.read_csv(
@@ -140,22 +140,21 @@ def floors(data, model, folder, n_bytes=150_000_000):
     table = parse()
     chunks = read()
     encoded = [encoder.transform(chunk.rows) for chunk in chunks]
-    found = [scorer.score_rows(chunk.rows) for chunk in chunks]
+    found = [scorer.score_complete(chunk.rows) for chunk in chunks]
 
     def write():
         with table_writer(folder / "part-out.csv", "csv") as append:
-            for chunk, (scores, more) in zip(chunks, found, strict=True):
-                arrays = dict(
-                    zip(scorer.answer.columns, scorer.answer.arrays(scores, more), strict=True)
-                )
-                append(*assemble_piece(chunk, arrays, columns, scorer.schema, "csv"))
+            for chunk, scored in zip(chunks, found, strict=True):
+                append(*layout.assemble(chunk, scored, scorer.schema))
 
     stages = {
         "Arrow alone: numbers of 16 MiB blocks": parse,
         "read: cut into lines, parse, check": read,
         "encode": lambda: [encoder.transform(chunk.rows) for chunk in chunks],
         "kernel values (decision_function)": lambda: [decide(X) for X in encoded],
-        "encode, score and p-values": lambda: [scorer.score_rows(chunk.rows) for chunk in chunks],
+        "encode, score and p-values": lambda: [
+            scorer.score_complete(chunk.rows) for chunk in chunks
+        ],
         "text of the scores, join, write": write,
     }
     millions = table.num_rows / 1e6

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from .messages import UserError, quoted, ref
 
@@ -31,8 +31,6 @@ ANYWHERE = frozenset({"command line", "python"})
 PYTHON = frozenset({"python"})
 # A name, which may hold commas, and a number.
 _NAMED = re.compile(r"([^=]+)=([^=,]+)(?:,|$)")
-# Where dataclasses keep their fields.
-_FIELDS = "__dataclass_fields__"
 
 
 class Range(NamedTuple):
@@ -58,8 +56,12 @@ class Option(NamedTuple):
         Its value in the help.
     flag, off : str, default=""
         Its flags, if they don't follow from its name.
+    letter : str, default=""
+        A short flag, such as "-o".
     range : Range, default=None
         The numbers that are allowed.
+    min : int, default=None
+        The smallest whole number that is allowed, in place of a range.
     choices : tuple of str, default=()
         The only texts that are allowed.
     words : mapping, default={}
@@ -83,7 +85,9 @@ class Option(NamedTuple):
     metavar: str = ""
     flag: str = ""
     off: str = ""
+    letter: str = ""
     range: Range | None = None
+    min: int | None = None
     choices: tuple[str, ...] = ()
     words: Mapping[str, Any] = MappingProxyType({})
     by_name: bool = False
@@ -127,6 +131,8 @@ class Option(NamedTuple):
         if self.range and not (isinstance(value, Real) and self.range.contains(value)):
             given = ref(name, value if isinstance(value, Real) else str(value))
             raise UserError(f"{given} is out of range; it must be {self.range.words}.")
+        if self.min is not None and not (isinstance(value, Real) and float(value) >= self.min):
+            raise UserError(f"{ref(name, value)} is out of range; it must be {self.min} or more.")
         return value
 
     def _word_or_number(self, name: str, text: str) -> object:
@@ -158,7 +164,12 @@ class Option(NamedTuple):
 
 def option(default: object, help: str, group: str = "", **details: Any) -> Any:
     """Declare an option: the default and metadata of a field of a dataclass."""
-    return dataclasses.field(default=default, metadata={"option": Option(help, group, **details)})
+    return declare(default, Option(help, group, **details))
+
+
+def declare(default: object, option: Option) -> Any:
+    """Declare an option that is described already, such as one of another schema."""
+    return dataclasses.field(default=default, metadata={"option": option})
 
 
 def parameter(help: str, group: str = PARAMETERS, **details: Any) -> Any:
@@ -166,12 +177,48 @@ def parameter(help: str, group: str = PARAMETERS, **details: Any) -> Any:
     return option(None, help, group, is_parameter=True, **details)
 
 
+class OptionRecord:
+    """Base of the dataclasses whose fields are options: it checks the values that were given.
+
+    None means that an option wasn't given.
+    """
+
+    def __post_init__(self) -> None:
+        schema = cast("type[DataclassInstance]", type(self))
+        for field in dataclasses.fields(schema):
+            value, own = getattr(self, field.name), field.metadata["option"]
+            if value is None:
+                value = field.default
+            elif field.default == ():
+                value = as_names(value)
+            elif field.type in (str | None, "str | None") and not own.is_parameter:
+                value = str(value)
+            object.__setattr__(self, field.name, own.check_value(field.name, value))
+
+    @classmethod
+    def from_given(cls, given: Mapping[str, Any]) -> Self:
+        """Return the options that were given by name; refuse other names."""
+        refuse_unknown(cast("type[DataclassInstance]", cls), given)
+        return cls(**given)
+
+
 def options_of_schema(schema: type[DataclassInstance]) -> dict[str, Option]:
     """Return the options of a dataclass by name, its own before those that it inherits."""
-    inherited = [one for base in schema.__bases__ for one in getattr(base, _FIELDS, ())]
+    inherited = [
+        name
+        for base in schema.__bases__
+        if dataclasses.is_dataclass(base)
+        for name in options_of_schema(base)
+    ]
     known = {field.name: field for field in dataclasses.fields(schema)}
     order = [name for name in known if name not in inherited] + inherited
     return {name: known[name].metadata["option"] for name in order}
+
+
+def given_options(options: object, names: Iterable[str]) -> dict[str, Any]:
+    """Return those of some options that were given, by name."""
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def help_text(option: Option) -> str:

@@ -14,7 +14,7 @@ from ...tables.models.files import save_model
 from ...tables.sources import InMemory, Source, input_format
 from ...tables.user_data import make_source
 from ...tasks import estimator_class
-from ..cluster.files import list_files
+from ..cluster_files import list_files
 from ..observer import Observer, interruptible
 from ..options.fit import FitOptions
 from .budget import Budget
