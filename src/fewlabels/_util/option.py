@@ -34,10 +34,19 @@ _NAMED = re.compile(r"([^=]+)=([^=,]+)(?:,|$)")
 
 
 class Range(NamedTuple):
-    """Allowed numbers: ``contains`` checks one, and ``words`` describe them."""
+    """Allowed numbers: ``contains`` checks one, and ``words`` describe them.
+
+    The command line checks a smallest number, ``min``, itself.
+    """
 
     words: str
     contains: Callable[[Any], bool]
+    min: int | None = None
+
+
+def at_least(least: int) -> Range:
+    """Return the range of numbers from ``least`` on."""
+    return Range(f"{least} or more", lambda value: value >= least, least)
 
 
 class Option(NamedTuple):
@@ -60,8 +69,6 @@ class Option(NamedTuple):
         A short flag, such as "-o".
     range : Range, default=None
         The numbers that are allowed.
-    min : int, default=None
-        The smallest whole number that is allowed, in place of a range.
     choices : tuple of str, default=()
         The only texts that are allowed.
     words : mapping, default={}
@@ -87,7 +94,6 @@ class Option(NamedTuple):
     off: str = ""
     letter: str = ""
     range: Range | None = None
-    min: int | None = None
     choices: tuple[str, ...] = ()
     words: Mapping[str, Any] = MappingProxyType({})
     by_name: bool = False
@@ -131,8 +137,6 @@ class Option(NamedTuple):
         if self.range and not (isinstance(value, Real) and self.range.contains(value)):
             given = ref(name, value if isinstance(value, Real) else str(value))
             raise UserError(f"{given} is out of range; it must be {self.range.words}.")
-        if self.min is not None and not (isinstance(value, Real) and float(value) >= self.min):
-            raise UserError(f"{ref(name, value)} is out of range; it must be {self.min} or more.")
         return value
 
     def _word_or_number(self, name: str, text: str) -> object:

@@ -133,7 +133,7 @@ def _make_option(
         help=help,
         metavar=option.metavar or None,
         rich_help_panel=option.group or None,
-        min=option.min,
+        min=option.range.min if option.range else None,
         show_default=False,
         callback=callback,
     )

@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..._util.option import OUTPUT, PYTHON, OptionRecord, Range, declare, option, options_of_schema
+from ..._util.option import (
+    OUTPUT,
+    PYTHON,
+    OptionRecord,
+    Range,
+    at_least,
+    declare,
+    option,
+    options_of_schema,
+)
 from ...tables.formats.registry import writable
 from ...tables.reading.options import ClusterOptions, ReadingOptions
 from .fit import FIT
@@ -45,7 +54,11 @@ class ScoreFileOptions(ScoreOptions, ClusterOptions):
         choices=tuple(each.name for each in writable()),
     )
     chunk_rows: int | None = option(
-        None, "Rows held at a time.", shown=PYTHON, unset="chosen for the memory", min=1
+        None,
+        "Rows held at a time.",
+        shown=PYTHON,
+        unset="chosen for the memory",
+        range=at_least(1),
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ..._util.messages import ref
-from ..._util.option import OUTPUT, OptionRecord, declare, option, options_of_schema
+from ..._util.option import OUTPUT, OptionRecord, at_least, declare, option, options_of_schema
 from ...tables.reading.options import ReadingOptions
 from .fit import FIT
 from .score import SCORE_FILE
@@ -39,7 +39,11 @@ class UpdateOptions(OptionRecord, ReadingOptions):
     no_labels: bool = option(False, "Treat all rows as unlabelled.")
     skip_missing: bool = option(False, "Skip rows with missing numbers.", OUTPUT)
     block: int = option(
-        1, "Add N rows at a time; faster, but in a different order.", OUTPUT, metavar="N", min=1
+        1,
+        "Add N rows at a time; faster, but in a different order.",
+        OUTPUT,
+        metavar="N",
+        range=at_least(1),
     )
     consolidate: bool = option(False, "Then retrain on all rows and keep the better solution.")
     probability: bool = option(

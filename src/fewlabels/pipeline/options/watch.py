@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from ..._util.option import PYTHON, OptionRecord, declare, option, options_of_schema
+from ..._util.option import PYTHON, OptionRecord, at_least, declare, option, options_of_schema
 from ...tables.reading.options import ReadingOptions
 from .fit import FIT
 from .score import SCORE_FILE
@@ -30,7 +30,7 @@ class WatchOptions(OptionRecord, ReadingOptions):
         None,
         "Raise repeated alarms: on unchanged rows, about one per N rows on average.",
         _ALARMS,
-        min=2,
+        range=at_least(2),
     )
     alerts: float | None = option(
         None, "Alert on this share of normal rows.", _ALARMS, metavar="SHARE"
@@ -59,7 +59,7 @@ class WatchOptions(OptionRecord, ReadingOptions):
         None, "Let the model follow the last N rows.", _ALARMS, metavar="window=N"
     )
     accept: bool = option(False, "Declare the last alarm's change the new normal.", _ALARMS)
-    seed: int = option(0, "Seed of the numbers that break ties.", _ALARMS, min=0)
+    seed: int = option(0, "Seed of the numbers that break ties.", _ALARMS, range=at_least(0))
     state: Any = option(
         None,
         "SQLite file that stores the state, to continue from after a stop or crash.",
@@ -67,7 +67,7 @@ class WatchOptions(OptionRecord, ReadingOptions):
         metavar="FILE",
         accepts="path-like",
     )
-    every: int = option(1000, "Rows between two updates of files.", _OUTPUTS, min=1)
+    every: int = option(1000, "Rows between two updates of files.", _OUTPUTS, range=at_least(1))
     output: Any = option(
         None,
         "Append JSON Lines to this file, each row once.",
