@@ -43,7 +43,7 @@ class FittedTable(Protocol):
 
 
 class ScoredRows(NamedTuple):
-    """What a model says of some rows.
+    """Scores of some rows by a model, and what they mean.
 
     ``scores`` have a column for each of several classes. They are NaN for rows that can't be
     scored, and -inf for rows without any value that count as outside. ``extra`` are p-values or
