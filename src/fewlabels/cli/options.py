@@ -123,7 +123,7 @@ def _make_option(
     """Return the Typer option of an option. A switch that is off by default can only be on."""
     on, off = flags(field.name)
     default = field.default
-    if not (option.unset or default in (None, (), "auto", "", False)):
+    if not (option.unset or default is False or default in (None, (), "auto", "")):
         default_text = f"{default:g}" if isinstance(default, float) else str(default)
         option = option._replace(unset=default_text)
     help = as_flags(help_text(option)) + (" Repeatable." if default == () else "")
