@@ -220,7 +220,7 @@ def options_of_schema(schema: type[DataclassInstance]) -> dict[str, Option]:
 
 
 def given_options(options: object, names: Iterable[str]) -> dict[str, Any]:
-    """Return those of some options that were given, by name."""
+    """Return the values of some options by name, without options that were not given."""
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
