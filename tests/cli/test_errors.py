@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewlabels import SVDD
-from fewlabels.pipeline.scorer import Scorer
+from fewlabels.pipeline.scoring.scorer import Scorer
 
 GOOD = "a,b\n" + "\n".join(f"{i % 7},{i % 5}" for i in range(20)) + "\n"
 

@@ -9,7 +9,7 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 
-from fewlabels.pipeline.scorer import Scorer
+from fewlabels.pipeline.scoring.scorer import Scorer
 
 
 def _python(*arguments):

@@ -169,7 +169,7 @@ def test_what_is_wrong_is_said(address, files, tmp_path, monkeypatch):
     refused("is a pattern, which needs a cluster", files)
     refused("No file matches", tmp_path / "*.nothing", "--workers", 1)
     refused("pass one", files, "--workers", 1, "--scheduler", address)
-    monkeypatch.setattr("fewlabels.pipeline.cluster.files._SCHEDULER_TIMEOUT", 0.5)
+    monkeypatch.setattr("fewlabels.pipeline.cluster_files._SCHEDULER_TIMEOUT", 0.5)
     refused("No Dask scheduler answers at", files, "--scheduler", "tcp://127.0.0.1:9")
     (tmp_path / "rows.npy").write_bytes(b"123")
     refused(

@@ -37,13 +37,9 @@ LONG_SIGNATURES = {
     ("cli/explain.py", "explain"),
     ("cli/fit.py", "fit"),
     ("cli/label.py", "label"),
-    ("cli/predict.py", "predict"),
     ("model_selection/compare.py", "compare_with_baselines"),
     ("model_selection/tune.py", "tune"),
     ("monitoring/monitor.py", "__init__"),
-    ("pipeline/scoring.py", "score_file"),
-    ("pipeline/updating.py", "update"),
-    ("pipeline/watching/watch.py", "watch"),
 }
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 

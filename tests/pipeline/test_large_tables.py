@@ -15,7 +15,7 @@ from fewlabels import SVDD
 from fewlabels._util.messages import Interrupted, UserError
 from fewlabels.pipeline.formatting import number
 from fewlabels.pipeline.observer import Observer
-from fewlabels.pipeline.scoring import score
+from fewlabels.pipeline.scoring.score import score
 from fewlabels.pipeline.summary import details
 from fewlabels.pipeline.table import fit_table
 from fewlabels.pipeline.training import cost, large

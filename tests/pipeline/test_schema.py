@@ -8,53 +8,119 @@ import sys
 import pytest
 import typer.main
 
-from fewlabels import fit_table
+from fewlabels import fit_table, pipeline
 from fewlabels._util.messages import UserError
-from fewlabels._util.option import ANYWHERE, DETAILED, PYTHON, refuse_unknown
+from fewlabels._util.option import (
+    ANYWHERE,
+    DETAILED,
+    PYTHON,
+    options_of_schema,
+    refuse_unknown,
+)
 from fewlabels.cli import app
 from fewlabels.kernels import KERNELS
 from fewlabels.pipeline.options.fit import ENCODING, FIT, FitOptions
 from fewlabels.pipeline.options.flags import as_flags, flags
+from fewlabels.pipeline.options.score import ScoreFileOptions
+from fewlabels.pipeline.options.update import UpdateOptions
+from fewlabels.pipeline.options.watch import WatchOptions
+from fewlabels.pipeline.table import TableFit
 from fewlabels.tasks import METHODS, estimator_class, list_methods_with
 
 FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}
 
 
+# Commands, the functions that do the same, their options, and options that aren't flags.
+INTERFACES = {
+    "fit": (fit_table, FitOptions, ()),
+    # The format of standard input and output is not that of any file.
+    "predict": (pipeline.score_file, ScoreFileOptions, ("labels",)),
+    "update": (pipeline.update, UpdateOptions, ("data", "labels")),
+    "watch": (pipeline.watch, WatchOptions, ("files", "labels")),
+}
+
+
 @pytest.fixture(scope="module")
-def command():
-    return typer.main.get_command(app).commands["fit"]
+def commands():
+    return typer.main.get_command(app).commands
 
 
-def test_the_command_line_has_every_option(command):
-    known = {parameter.name: parameter for parameter in command.params}
-    for name, option in FIT.items():
-        if option.shown == PYTHON:
+@pytest.mark.parametrize("command", INTERFACES)
+def test_the_command_line_has_every_option(commands, command):
+    _, schema, others = INTERFACES[command]
+    known = {parameter.name: parameter for parameter in commands[command].params}
+    for name, option in options_of_schema(schema).items():
+        if option.shown == PYTHON or name in others:
             continue
         found = known[name]
         on, off = flags(name)
-        assert found.opts == [on] and found.rich_help_panel == option.group
+        assert found.opts == [*filter(None, [option.letter]), on]
+        assert found.rich_help_panel == (option.group or None)
         assert found.secondary_opts in ([], [off])
         assert found.default is None
         assert as_flags(option.help) in found.help
 
 
-def test_the_function_has_every_option_with_its_default():
-    signature = inspect.signature(fit_table)
-    assert [*signature.parameters][:2] == ["data", "target"]
-    assert set(signature.parameters) == {"data", *FIT}
-    for name in FIT:
-        assert signature.parameters[name].default == FIELDS[name].default
-        assert f"\n{name} : " in fit_table.__doc__
-    assert "\ue000" not in fit_table.__doc__
+@pytest.mark.parametrize("command", INTERFACES)
+def test_the_function_has_every_option_with_its_default(command):
+    function, schema, _ = INTERFACES[command]
+    signature = inspect.signature(function)
+    fields = {field.name: field for field in dataclasses.fields(schema)}
+    places = [one for one in signature.parameters.values() if one.name not in fields]
+    assert all(one.default is one.empty for one in places)
+    assert set(signature.parameters) == {*(one.name for one in places), *fields}
+    for name in fields:
+        assert signature.parameters[name].default == fields[name].default
+        assert f"\n{name} : " in function.__doc__
+    assert "\ue000" not in function.__doc__
+
+
+def test_arguments_by_place():
+    assert [*inspect.signature(fit_table).parameters][:2] == ["data", "target"]
+    assert [*inspect.signature(pipeline.score).parameters][:2] == ["model", "data"]
+    assert [*inspect.signature(TableFit.predict).parameters][:2] == ["self", "data"]
+    assert [*inspect.signature(pipeline.score_file).parameters][:3] == ["model", "data", "out"]
+    assert [*inspect.signature(pipeline.update).parameters][:3] == ["model", "data", "output"]
+    assert [*inspect.signature(pipeline.watch).parameters][:2] == ["model", "files"]
+    with pytest.raises(TypeError, match=r"^update\(\) takes at most 3 arguments by place"):
+        pipeline.update("m", "a.csv", "n", "y")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ScoreFileOptions(fdr=2), "fdr=2 is out of range; it must be between 0 and 1."),
+        (lambda: ScoreFileOptions(chunk_rows=0), "chunk_rows=0 is out of range; it must be 1"),
+        (lambda: ScoreFileOptions(form="xls"), "Unknown form='xls'; choose "),
+        (lambda: ScoreFileOptions(empty_rows="no"), "Unknown empty_rows='no'; choose blank or al"),
+        (lambda: UpdateOptions(block=0), "block=0 is out of range; it must be 1 or more."),
+        (lambda: WatchOptions(run_length=1), "run_length=1 is out of range; it must be 2 or more"),
+        (lambda: WatchOptions.from_given({"alpa": 1}), "Unknown option 'alpa'; is 'alpha' meant?"),
+    ],
+)
+def test_values_that_are_not_allowed(make, message):
+    with pytest.raises(UserError) as error:
+        make()
+    assert str(error.value).startswith(message)
+
+
+def test_a_single_file_or_class_may_stand_alone():
+    assert WatchOptions("a.csv").files == ("a.csv",)
+    assert UpdateOptions(new_classes="spam").new_classes == ("spam",)
+    assert UpdateOptions("a.csv", sep=";").reading == {"sep": ";"}
 
 
 def test_type_checkers_know_the_options(tmp_path):
     script = tmp_path / "calls.py"
     script.write_text(
-        "from fewlabels import fit_table\n"
+        "from fewlabels import fit_table, pipeline\n"
         "reveal_type(fit_table('a.csv', 'y', method='svdd', C=2.0))\n"
         "fit_table('a.csv', target=3)\n"
         "fit_table('a.csv', nrmal='x')\n"
+        "fit_table('a.csv').predict('b.csv', fdr='x')\n"
+        "pipeline.score_file('m', 'a.csv', 'b.csv', prefx='x')\n"
+        "pipeline.update('m', 'a.csv', 'n', block='x')\n"
+        "pipeline.watch('m', ['a.csv'], alpha=0.1, every=5)\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--no-incremental", "--ignore-missing-imports",
@@ -65,6 +131,10 @@ def test_type_checkers_know_the_options(tmp_path):
     assert 'Revealed type is "fewlabels.pipeline.table.TableFit"' in told
     assert 'calls.py:3: error: Argument "target"' in told
     assert 'calls.py:4: error: Unexpected keyword argument "nrmal"' in told
+    assert 'calls.py:5: error: Argument "fdr"' in told
+    assert 'calls.py:6: error: Unexpected keyword argument "prefx"' in told
+    assert 'calls.py:7: error: Argument "block"' in told
+    assert "calls.py:8" not in told
 
 
 def test_parameters_belong_to_the_estimators_that_have_them():

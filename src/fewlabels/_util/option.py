@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from .messages import UserError, quoted, ref
 
@@ -31,15 +31,22 @@ ANYWHERE = frozenset({"command line", "python"})
 PYTHON = frozenset({"python"})
 # A name, which may hold commas, and a number.
 _NAMED = re.compile(r"([^=]+)=([^=,]+)(?:,|$)")
-# Where dataclasses keep their fields.
-_FIELDS = "__dataclass_fields__"
 
 
 class Range(NamedTuple):
-    """Allowed numbers: ``contains`` checks one, and ``words`` describe them."""
+    """Allowed numbers: ``contains`` checks one, and ``words`` describe them.
+
+    The command line checks a smallest number, ``min``, itself.
+    """
 
     words: str
     contains: Callable[[Any], bool]
+    min: int | None = None
+
+
+def at_least(least: int) -> Range:
+    """Return the range of numbers from ``least`` on."""
+    return Range(f"{least} or more", lambda value: value >= least, least)
 
 
 class Option(NamedTuple):
@@ -58,6 +65,8 @@ class Option(NamedTuple):
         Its value in the help.
     flag, off : str, default=""
         Its flags, if they don't follow from its name.
+    letter : str, default=""
+        A short flag, such as "-o".
     range : Range, default=None
         The numbers that are allowed.
     choices : tuple of str, default=()
@@ -83,6 +92,7 @@ class Option(NamedTuple):
     metavar: str = ""
     flag: str = ""
     off: str = ""
+    letter: str = ""
     range: Range | None = None
     choices: tuple[str, ...] = ()
     words: Mapping[str, Any] = MappingProxyType({})
@@ -158,7 +168,12 @@ class Option(NamedTuple):
 
 def option(default: object, help: str, group: str = "", **details: Any) -> Any:
     """Declare an option: the default and metadata of a field of a dataclass."""
-    return dataclasses.field(default=default, metadata={"option": Option(help, group, **details)})
+    return declare(default, Option(help, group, **details))
+
+
+def declare(default: object, option: Option) -> Any:
+    """Declare an option that is described already, such as one of another schema."""
+    return dataclasses.field(default=default, metadata={"option": option})
 
 
 def parameter(help: str, group: str = PARAMETERS, **details: Any) -> Any:
@@ -166,12 +181,48 @@ def parameter(help: str, group: str = PARAMETERS, **details: Any) -> Any:
     return option(None, help, group, is_parameter=True, **details)
 
 
+class OptionRecord:
+    """Base of the dataclasses whose fields are options: it checks the values that were given.
+
+    None means that an option wasn't given.
+    """
+
+    def __post_init__(self) -> None:
+        schema = cast("type[DataclassInstance]", type(self))
+        for field in dataclasses.fields(schema):
+            value, own = getattr(self, field.name), field.metadata["option"]
+            if value is None:
+                value = field.default
+            elif field.default == ():
+                value = as_names(value)
+            elif field.type in (str | None, "str | None") and not own.is_parameter:
+                value = str(value)
+            object.__setattr__(self, field.name, own.check_value(field.name, value))
+
+    @classmethod
+    def from_given(cls, given: Mapping[str, Any]) -> Self:
+        """Return the options that were given by name; refuse other names."""
+        refuse_unknown(cast("type[DataclassInstance]", cls), given)
+        return cls(**given)
+
+
 def options_of_schema(schema: type[DataclassInstance]) -> dict[str, Option]:
     """Return the options of a dataclass by name, its own before those that it inherits."""
-    inherited = [one for base in schema.__bases__ for one in getattr(base, _FIELDS, ())]
+    inherited = [
+        name
+        for base in schema.__bases__
+        if dataclasses.is_dataclass(base)
+        for name in options_of_schema(base)
+    ]
     known = {field.name: field for field in dataclasses.fields(schema)}
     order = [name for name in known if name not in inherited] + inherited
     return {name: known[name].metadata["option"] for name in order}
+
+
+def given_options(options: object, names: Iterable[str]) -> dict[str, Any]:
+    """Return the values of some options by name, without options that were not given."""
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def help_text(option: Option) -> str:

@@ -7,8 +7,8 @@ import typer
 
 from .. import pipeline
 from .._util.messages import UserError
-from .._util.option import OUTPUT, PYTHON, TIME
-from ..pipeline.options.fit import FIT
+from .._util.option import OUTPUT, TIME
+from ..pipeline.options.fit import FitOptions
 from ..pipeline.summary import answer, details
 from . import progress, show
 from .errors import NOT_CONVERGED
@@ -24,10 +24,7 @@ from .options import (
 )
 from .show import say
 
-_FIT_OPTIONS = OptionGroup(
-    *(name for name, option in FIT.items() if option.shown != PYTHON),
-    callbacks={"kernel": check_kernel},
-)
+_FIT_OPTIONS = OptionGroup.whole_schema(FitOptions, callbacks={"kernel": check_kernel})
 
 
 class ReportOptions(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum, StrEnum
 from functools import partial
 from pathlib import Path
@@ -23,13 +23,14 @@ from typing import (
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
-from .._util.option import DETAILED, LIMITS, Option, help_text
-from ..pipeline.options.fit import FIT, FitOptions
+from .._util.option import DETAILED, LIMITS, PYTHON, Option, help_text, options_of_schema
+from ..pipeline.options.fit import FitOptions
 from ..pipeline.options.flags import as_flags, flags
 from ..tables.formats.registry import matrices, tables, usual_extensions
 from .show import say
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from typer import _click as click
 
 # Arguments and options without a default that could be shown.
@@ -44,38 +45,56 @@ FILES = f"Table ({usual_extensions(tables())}) or matrix ({usual_extensions(matr
 Model = Annotated[Path, argument(metavar="MODEL", help="Model file written by 'fewlabels fit'.")]
 # Checks the text of an option, and returns it.
 Callback: TypeAlias = Callable[[str | None], str | None]
-_FIELDS = {field.name: field for field in dataclasses.fields(FitOptions)}
 
 
 class OptionGroup(tuple[str, ...]):
     """Annotation of a parameter that receives several options by name, if they are given.
 
-    The options are fields of :class:`FitOptions` with these names. ``helps`` are other help texts
-    for some of them, and ``callbacks`` check what is typed.
+    The options are fields of the ``schema`` with these names. ``helps`` are other help texts for
+    some of them, and ``callbacks`` check what is typed.
     """
 
+    schema: type[DataclassInstance]
     helps: Mapping[str, str]
     callbacks: Mapping[str, Callback]
 
     def __new__(
         cls,
         *names: str,
+        schema: type[DataclassInstance] = FitOptions,
         helps: Mapping[str, str] | None = None,
         callbacks: Mapping[str, Callback] | None = None,
     ) -> Self:
         self = super().__new__(cls, names)
-        self.helps, self.callbacks = helps or {}, callbacks or {}
+        self.schema, self.helps, self.callbacks = schema, helps or {}, callbacks or {}
         return self
+
+    @classmethod
+    def whole_schema(
+        cls,
+        schema: type[DataclassInstance],
+        without: Collection[str] = (),
+        callbacks: Mapping[str, Callback] | None = None,
+    ) -> Self:
+        """Return all options of a schema that the command line has, ``without`` some."""
+        names = [
+            name
+            for name, option in options_of_schema(schema).items()
+            if option.shown != PYTHON and name not in without
+        ]
+        return cls(*names, schema=schema, callbacks=callbacks)
 
     def parameters(self) -> Iterator[inspect.Parameter]:
         """Yield the parameters of a Typer command, with None for an option that isn't given."""
         kind = inspect.Parameter.KEYWORD_ONLY
+        fields = {field.name: field for field in dataclasses.fields(self.schema)}
         for name in self:
-            option = FIT[name]
+            field = fields[name]
+            option: Option = field.metadata["option"]
             if name in self.helps:
                 option = option._replace(help=self.helps[name])
-            value_type = _choose_type(name, option)
-            typer_option = _make_option(name, option, value_type is bool, self.callbacks.get(name))
+            value_type = _choose_type(field, option)
+            typer_option = _make_option(field, option, value_type, self.callbacks.get(name))
             # The type is known at run time only.
             annotation = Annotated[value_type | None, typer_option]  # type: ignore[valid-type]
             yield inspect.Parameter(name, kind, default=None, annotation=annotation)
@@ -85,32 +104,36 @@ class OptionGroup(tuple[str, ...]):
         return _without_missing({name: values.pop(name) for name in self})
 
 
-def _choose_type(name: str, option: Option) -> Any:
+def _choose_type(field: dataclasses.Field[Any], option: Option) -> Any:
     """Return the type that the command line reads: a list for columns, else the first fit."""
-    field = _FIELDS[name]
     types = [kind for kind in get_args(field.type) or (field.type,) if kind is not NoneType]
     if field.default == ():
         return list[str]
     if option.choices:
-        return StrEnum(name, [(choice.replace("-", "_"), choice) for choice in option.choices])
+        choices = [(choice.replace("-", "_"), choice) for choice in option.choices]
+        return StrEnum(field.name, choices)
     if option.words:
         return str
     return next((kind for kind in (bool, int, float, str) if kind in types), Path)
 
 
-def _make_option(name: str, option: Option, is_switch: bool, callback: Callback | None) -> Any:
-    """Return the Typer option of an option."""
-    on, off = flags(name)
-    default = _FIELDS[name].default
-    if not (option.unset or default in (None, (), "auto")):
+def _make_option(
+    field: dataclasses.Field[Any], option: Option, value_type: Any, callback: Callback | None
+) -> Any:
+    """Return the Typer option of an option. A switch that is off by default can only be on."""
+    on, off = flags(field.name)
+    default = field.default
+    if not (option.unset or default is False or default in (None, (), "auto", "")):
         default_text = f"{default:g}" if isinstance(default, float) else str(default)
         option = option._replace(unset=default_text)
     help = as_flags(help_text(option)) + (" Repeatable." if default == () else "")
+    has_off = value_type is bool and default is not False
     return typer.Option(
-        f"{on}/{off}" if is_switch else on,
+        *filter(None, (option.letter, f"{on}/{off}" if has_off else on)),
         help=help,
         metavar=option.metavar or None,
-        rich_help_panel=option.group,
+        rich_help_panel=option.group or None,
+        min=option.range.min if option.range else None,
         show_default=False,
         callback=callback,
     )

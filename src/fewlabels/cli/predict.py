@@ -1,15 +1,13 @@
 """``fewlabels predict``: from a model and a file to scores."""
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
-
-import typer
+from typing import Annotated, Any
 
 from .. import pipeline
 from .._util.messages import quoted
 from .._util.option import OUTPUT
 from ..pipeline.formatting import number, percent, share
+from ..pipeline.options.score import ScoreFileOptions
 from ..tables.formats.registry import every_extension, writable
 from . import progress, show
 from .options import (
@@ -19,7 +17,6 @@ from .options import (
     OptionGroup,
     Quiet,
     SummaryAsJson,
-    Threads,
     argument,
     expand_groups,
     plain_option,
@@ -27,27 +24,8 @@ from .options import (
 from .show import say
 from .streams import STREAM, Format, choose_format, input_file, output_file, output_or_stream
 
-_output_option = partial(typer.Option, rich_help_panel=OUTPUT, show_default=False)
-
-
-class OutputOptions(NamedTuple):
-    """Options of the output."""
-
-    format: Format | None = _output_option(
-        None,
-        help="Format of standard input and output. (default: detected; output as DATA, or CSV)",
-    )
-    prefix: str = _output_option(
-        "", help="Prefix for the new columns, in case their names are taken."
-    )
-    skip_missing: bool = _output_option(
-        False, "--skip-missing", help="Don't score rows with missing numbers."
-    )
-    safe_cells: bool = _output_option(
-        False,
-        "--safe-cells",
-        help="Put an apostrophe before text that a spreadsheet would run as a formula.",
-    )
+_SCORING = OptionGroup("fdr", "empty_rows", *READING, *CLUSTER, schema=ScoreFileOptions)
+_WRITING = OptionGroup("prefix", "skip_missing", "safe_cells", "n_jobs", schema=ScoreFileOptions)
 
 
 @expand_groups
@@ -61,8 +39,7 @@ def predict(
             "- for standard input.",
         ),
     ],
-    options: OptionGroup("empty_rows", *READING, *CLUSTER),  # type: ignore[valid-type]
-    output_options: OutputOptions,
+    *,
     out: Annotated[
         Path | None,
         plain_option(
@@ -73,15 +50,16 @@ def predict(
             "(default: standard output, unless it is a terminal)",
         ),
     ] = None,
-    fdr: Annotated[
-        float | None,
+    scoring: _SCORING,  # type: ignore[valid-type]
+    format: Annotated[
+        Format | None,
         plain_option(
-            metavar="Q",
-            help="Anomaly detectors: add a column 'discovery' that marks anomalies so that, on "
-            "average, at most this share of those marked is normal.",
+            help="Format of standard input and output. (default: detected; output as DATA, or "
+            "CSV)",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    n_jobs: Threads = None,
+    writing: _WRITING,  # type: ignore[valid-type]
     quiet: Quiet = False,
     json: SummaryAsJson = False,
 ) -> None:
@@ -106,24 +84,18 @@ def predict(
     """
     out = output_or_stream(out)
     with (
-        input_file(data, output_options.format) as (input_path, form),
-        output_file(
-            out, form := output_options.format or form or choose_format(data)
-        ) as output_path,
+        input_file(data, format) as (input_path, form),
+        output_file(out, form := format or form or choose_format(data)) as output_path,
         progress.observe_progress("reading the model", quiet, timed=True) as observer,
     ):
         summary = pipeline.score_file(
             model,
             input_path,
             output_path,
-            prefix=output_options.prefix,
-            skip_missing=output_options.skip_missing,
-            fdr=fdr,
-            safe_cells=output_options.safe_cells,
-            n_jobs=n_jobs,
             form=form if out == STREAM else None,
             observer=observer,
-            **options,
+            **scoring,
+            **writing,
         )
     summary |= {"data": str(data), "output": str(out)}
     notes = _collect_notes(summary)

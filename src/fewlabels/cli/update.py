@@ -1,84 +1,27 @@
 """``fewlabels update``: more rows for a model, without the rows it was fitted to."""
 
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 from .. import pipeline
-from .._util.option import OUTPUT
 from ..pipeline.formatting import counted, gap, number, size
+from ..pipeline.options.flags import as_flags
+from ..pipeline.options.update import UPDATE, UpdateOptions
 from . import progress, show
 from .errors import NOT_CONVERGED
 from .options import (
-    READING,
     OptionGroup,
     Quiet,
     SummaryAsJson,
     argument,
     expand_groups,
-    given_values,
-    plain_option,
 )
 from .show import say
 
-
-class UpdateOptions(NamedTuple):
-    """Options of the update, by the names that the job has for them."""
-
-    data: Path | None = argument(
-        None,
-        metavar="[MORE]",
-        help="Rows to add: a table with the model's columns, or a matrix. Optional with "
-        "--consolidate.",
-    )
-    target: str | None = typer.Option(
-        None,
-        metavar="COLUMN",
-        help="Column with the classes, blank where unknown. (default: the model's target, if "
-        "MORE has it)",
-    )
-    no_labels: bool = typer.Option(False, "--no-labels", help="Treat all rows as unlabelled.")
-    output: Path | None = plain_option(
-        None, "-o", "--output", metavar="FILE", help="Model file to write. (default: MODEL)"
-    )
-    skip_missing: bool = typer.Option(
-        False,
-        "--skip-missing",
-        help="Skip rows with missing numbers.",
-        rich_help_panel=OUTPUT,
-    )
-    block: int = typer.Option(
-        1,
-        min=1,
-        metavar="N",
-        help="Add N rows at a time; faster, but in a different order.",
-        rich_help_panel=OUTPUT,
-    )
-    consolidate: bool = typer.Option(
-        False,
-        "--consolidate",
-        help="Then retrain on all rows and keep the better solution.",
-    )
-    probability: bool = typer.Option(
-        True,
-        help="Recalibrate probabilities, which takes as long as a few fits. Without it, 'predict' "
-        "gives none.",
-        rich_help_panel=OUTPUT,
-    )
-    new_classes: list[str] = typer.Option(
-        [],
-        "--new-class",
-        metavar="CLASS",
-        help="Accept a class that MODEL doesn't have. Repeatable.",
-        show_default=False,
-    )
-    force: bool = typer.Option(
-        False,
-        "--force",
-        help="Replace the output even if it is not a model.",
-        rich_help_panel=OUTPUT,
-    )
+_DATA = UPDATE["data"]
+_UPDATE_OPTIONS = OptionGroup.whole_schema(UpdateOptions, without=("data", "labels"))
 
 
 @expand_groups
@@ -90,8 +33,10 @@ def update(
             help="Model that stores its training rows: an s3vm, or one fitted with --rows.",
         ),
     ],
-    options: UpdateOptions,
-    reading: OptionGroup(*READING),  # type: ignore[valid-type]
+    options: _UPDATE_OPTIONS,  # type: ignore[valid-type]
+    data: Annotated[
+        Path | None, argument(metavar=_DATA.metavar, help=as_flags(_DATA.help))
+    ] = None,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
 ) -> None:
@@ -108,7 +53,7 @@ def update(
     already has them.
     """
     with progress.observe_progress("reading the model", quiet) as observer:
-        summary = pipeline.update(model, **given_values(options), **reading, observer=observer)
+        summary = pipeline.update(model, data, **options, observer=observer)
     if show.print_summary(summary, json, quiet, summary["notes"]):
         _print_update(summary)
     if not summary["converged"]:

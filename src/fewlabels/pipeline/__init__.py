@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .explaining import explain
     from .exporting import export
     from .priors import prior
-    from .scoring import score, score_file
+    from .scoring.score import score, score_file
     from .table import TableFit, fit_table, load
     from .training.fit import fit_file
     from .updating import update
@@ -33,8 +33,8 @@ _HOMES = {
     "fit_table": "table",
     "load": "table",
     "prior": "priors",
-    "score": "scoring",
-    "score_file": "scoring",
+    "score": "scoring.score",
+    "score_file": "scoring.score",
     "update": "updating",
     "watch": "watching.watch",
 }

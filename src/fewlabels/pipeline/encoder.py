@@ -183,7 +183,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for chunk in iterate_chunks(source, self.schema_, tally):
                 if not tally.refuses:
                     parts.append(self.encoder_.transform(chunk.rows))
-            tally.check()
         return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)
 
     def get_feature_names_out(self, input_features: Iterable[str] | None = None) -> ObjectArray:

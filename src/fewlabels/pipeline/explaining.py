@@ -23,7 +23,7 @@ from ..tables.sources import InMemory, Source
 from ..tables.user_data import make_source
 from .observer import Observer
 from .options.fit import check
-from .scorer import FittedTable, Scorer
+from .scoring.scorer import FittedTable, Scorer
 from .tasks import finite
 
 # Rows to compare with, at most and at least.
@@ -106,21 +106,21 @@ def explain(
         )
     except ValueError as error:
         raise UserError(error) from error
-    scores, more = scorer.score_rows(chosen)
-    answer = scorer.answer
+    scored = scorer.score_complete(chosen)
+    scores, certainty = scored.scores, scored.extra
     texts = scorer.schema.names("text")
 
     def explained(changed: pd.DataFrame) -> FloatArray:
-        found = scorer.score_rows(changed)[0]
+        found = scorer.score_complete(changed).scores
         return found if place is None else found[:, place]
 
     words = {name: word_changes(explained, chosen, name, find_words) for name in texts}
-    labels = answer.arrays(scores, more)[1].to_pylist()
+    labels = scored.columns["label"].to_pylist()
     extra: list[dict[str, Any]] = [{}] * len(numbers)
     if explanation.classes is not None:
         cells = np.arange(len(numbers)), explanation.classes
-        scores, more = scores[cells], None if more is None else more[cells]
-        names = answer.in_order
+        scores, certainty = scores[cells], None if certainty is None else certainty[cells]
+        names = scorer.columns.labels_in_order
         extra = [
             {"class": names[code], "usual_score": finite(explanation.base_of(k))}
             for k, code in enumerate(explanation.classes)
@@ -139,7 +139,7 @@ def explain(
                 "score": finite(scores[k]),
                 "label": labels[k],
                 **extra[k],
-                **({} if more is None else {str(answer.more): finite(more[k])}),
+                **({} if certainty is None else {f"{scorer.columns.extra}": finite(certainty[k])}),
                 "contributions": [
                     {name: _plain(value) for name, value in line.items()}
                     | ({"usual": None} if line["column"] in texts else {})

@@ -12,7 +12,7 @@ from ..tables.atomic import replacing
 from ..tables.models.files import damaged_model_error
 from ..tables.paths import check_output
 from .observer import Observer
-from .scorer import FittedTable, Scorer
+from .scoring.scorer import FittedTable, Scorer
 
 if TYPE_CHECKING:
     from onnx import ValueInfoProto
@@ -53,7 +53,7 @@ def export(
     try:
         from ..onnx.export import make_graph  # an extra
 
-        graph = make_graph(scorer.pipeline, dtype, scorer.answer.in_order, of_table=True)
+        graph = make_graph(scorer.pipeline, dtype, scorer.columns.labels_in_order, of_table=True)
     except (ImportError, ValueError) as error:
         raise UserError(f"{scorer.source} cannot be exported: {error}") from error
     columns = json.dumps(schema.to_dict()["columns"])

@@ -22,7 +22,8 @@ from .observer import Observer
 from .options.checks import parse_options
 from .options.documentation import takes
 from .options.fit import FitOptions
-from .scoring import score
+from .options.score import ScoreOptions
+from .scoring.score import score
 from .summary import findings
 from .tasks import Choice
 from .training.fit import fit
@@ -103,32 +104,16 @@ class TableFit:
         """Return what the user should know."""
         return list(self.metadata["training"]["notes"])
 
-    def predict(
-        self,
-        data: TableLike,
-        *,
-        skip_missing: bool = False,
-        fdr: float | None = None,
-        empty_rows: str | None = None,
-        **reading: Any,
-    ) -> pd.DataFrame:
+    @takes(ScoreOptions, 2)
+    def predict(self, data: TableLike, **options: Any) -> pd.DataFrame:
         """Score rows.
 
         Parameters
         ----------
         data : DataFrame, path-like, ndarray or sparse matrix
             Rows with the columns of the table, in any order and with others between them.
-        skip_missing : bool, default=False
-            Leave rows with missing numbers without a score, where the model fills in none.
-        fdr : float, default=None
-            For models with p-values: mark anomalies so that, on average, at most this share of
-            those marked is normal (the false discovery rate, in (0, 1)).
-        empty_rows : {"blank", "alarm"}, default=None
-            For models of one class: what becomes of rows without a value in any column, as in
-            :func:`fit_table`; None means as in the fit.
-        **reading
-            How a file is read: ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as
-            in :func:`fit_table`.
+        **options
+            The fields of ``fewlabels.pipeline.options.score.ScoreOptions``.
 
         Returns
         -------
@@ -138,9 +123,7 @@ class TableFit:
             ``discovery``; with the index of the data. ``data.join(found.predict(data))`` has
             everything side by side.
         """
-        return score(
-            self, data, skip_missing=skip_missing, fdr=fdr, empty_rows=empty_rows, **reading
-        )
+        return score(self, data, **options)
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write the model as a file, ``path``, for ``fewlabels predict`` and the others.

@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._typing import BoolArray, IntArray, PathLike, RowMatrix, TableLike
+from .._typing import BoolArray, IntArray, PathLike, RowMatrix
 from .._util.messages import UserError, plural, quoted, ref
 from ..tables.columns.tally import (
     Tally,
@@ -35,6 +35,8 @@ from ..tables.sources import InMemory, Source, input_format
 from ..tables.user_data import make_source
 from ..tasks import METHODS
 from .observer import Observer, capture_warnings, interruptible
+from .options.documentation import takes
+from .options.update import UpdateOptions
 from .training.figures import collect_figures, drop_meaningless_figures
 from .training.outputs import check_model_output
 
@@ -44,82 +46,39 @@ _FIT_ONLY_KEYS = ("rounds", "iterations")
 _NEEDED = {"rows", "rows_read", "target"}
 
 
-def update(
-    model: PathLike,
-    data: TableLike | None = None,
-    output: PathLike | None = None,
-    *,
-    target: str | None = None,
-    no_labels: bool = False,
-    skip_missing: bool = False,
-    block: int = 1,
-    consolidate: bool = False,
-    probability: bool = True,
-    force: bool = False,
-    new_classes: Sequence[str] = (),
-    chunk_rows: int | None = None,
-    observer: Observer | None = None,
-    **reading: Any,
-) -> dict[str, Any]:
+@takes(UpdateOptions)
+def update(model: PathLike, **options: Any) -> dict[str, Any]:
     """Add rows to a model that holds its own, and save it.
 
     Parameters
     ----------
     model : path-like
         The model file.
-    data : path-like, DataFrame, ndarray or sparse matrix, optional
-        Rows to add; none to consolidate only.
-    output : path-like, optional
-        The model file to write; else the model's own.
-    target : str, optional
-        Column with the labels; else the model's, where the data have it.
-    no_labels : bool
-        Whether all rows are unlabelled whatever the data say.
-    skip_missing : bool
-        Leave out rows with missing numbers instead of refusing them.
-    block : int
-        Rows added at a time.
-    consolidate : bool
-        Whether to look for a better solution afterwards.
-    probability : bool
-        Whether probabilities are calibrated again, where the model has them.
-    force : bool
-        Whether a file that is no model may be replaced.
-    new_classes : sequence of str
-        Classes in the labels that the model does not have yet.
-    chunk_rows, observer, **reading
-        As in :func:`fewlabels.pipeline.score_file`.
+    **options
+        The fields of ``fewlabels.pipeline.options.update.UpdateOptions``.
 
     Returns
     -------
     dict
         Counts, figures and seconds.
     """
-    if data is None and not consolidate:
-        raise UserError(
-            f"There is nothing to do; pass a file with rows to add, or {ref('consolidate', True)}."
-        )
-    if target is not None and no_labels:
-        raise UserError(
-            f"{ref('target')} and {ref('no_labels', True)} contradict each other; pass one of "
-            "them."
-        )
     started = time.perf_counter()
-    observer = observer or Observer()
-    output = model if output is None else output
+    asked = UpdateOptions.from_given(options)
+    _check_request(asked)
+    observer = asked.observer or Observer()
+    output = model if asked.output is None else asked.output
     with interruptible("no row was added", output):
         read = read_model(model)  # whether it is a model at all is said first
-        data = None if data is None else make_source(data, **reading)
+        data = None if asked.data is None else make_source(asked.data, **asked.reading)
         if data is not None:
             input_format(data)
-        check_model_output(output, force, inputs=[] if data is None else [data])
+        check_model_output(output, asked.force, inputs=[] if data is None else [data])
         loaded = read.load()
-        _check_updatable(model, loaded, consolidate)
-        _check_new(new_classes, loaded.metadata)
-        asked = NewRowsOptions(target, no_labels, skip_missing, chunk_rows, new_classes)
+        _check_updatable(model, loaded, asked.consolidate)
+        _check_new(asked.new_classes, loaded.metadata)
         changed = _Update(loaded, MoreRows(loaded, data, asked))
-        went = changed.run(block, consolidate, observer)
-        seconds, remarks = changed.calibrate() if probability else (None, [])
+        went = changed.run(asked.block, asked.consolidate, observer)
+        seconds, remarks = changed.calibrate() if asked.probability else (None, [])
         described = changed.updated_metadata()
         is_same = os.path.realpath(output) == os.path.realpath(model)
         n_bytes = save_model(
@@ -141,6 +100,19 @@ def update(
         "bytes": n_bytes,
         "seconds": time.perf_counter() - started,
     }
+
+
+def _check_request(asked: UpdateOptions) -> None:
+    """Refuse options that contradict each other, or leave nothing to do."""
+    if asked.data is None and not asked.consolidate:
+        raise UserError(
+            f"There is nothing to do; pass a file with rows to add, or {ref('consolidate', True)}."
+        )
+    if asked.target is not None and asked.no_labels:
+        raise UserError(
+            f"{ref('target')} and {ref('no_labels', True)} contradict each other; pass one of "
+            "them."
+        )
 
 
 def no_rows_message(model: PathLike, metadata: dict[str, Any]) -> str:
@@ -190,12 +162,12 @@ def _check_new(new_classes: Sequence[str], metadata: dict[str, Any]) -> None:
     for name in new_classes:
         if known is None:
             raise UserError(
-                f"{ref('new_class', text=name)} needs an s3vm, and this model is of type "
+                f"{ref('new_classes', text=name)} needs an s3vm, and this model is of type "
                 f"{metadata['method']}; fit a new model with the labels of all classes."
             )
         if value_key(name) in [value_key(other) for other in known]:
             raise UserError(
-                f"The model already has the class {quoted(name)}; omit {ref('new_class')}."
+                f"The model already has the class {quoted(name)}; omit {ref('new_classes')}."
             )
     check_class_names(new_classes, known or ())
 
@@ -374,16 +346,6 @@ def _milliseconds(times: list[tuple[int, float]]) -> dict[str, float] | None:
 # -- the rows to add ----------------------------------------------------------------------------
 
 
-class NewRowsOptions(NamedTuple):
-    """Options of reading rows to add, as of :func:`update`."""
-
-    target: str | None = None
-    no_labels: bool = False
-    skip_missing: bool = False
-    chunk_rows: int | None = None
-    new_classes: Sequence[str] = ()
-
-
 class MoreRows:
     """The rows to add: checked as a whole first, then encoded piece by piece.
 
@@ -395,7 +357,7 @@ class MoreRows:
     """
 
     def __init__(
-        self, loaded: LoadedModel, data: Source | InMemory | None, asked: NewRowsOptions
+        self, loaded: LoadedModel, data: Source | InMemory | None, asked: UpdateOptions
     ) -> None:
         pipeline, self.schema, self.metadata = loaded
         self.data, self._asked = data, asked
@@ -443,7 +405,6 @@ class MoreRows:
         ):
             yield (chunk, *self.labels.read(chunk.target, chunk.complete, done + 1))
             done += len(chunk.complete)
-        tally.check()
 
     def _check(self) -> None:
         if not self.n_rows and self.data is not None:
@@ -457,7 +418,7 @@ class MoreRows:
             if not self.labels.n_labeled[name]:
                 raise UserError(
                     f"No row of {self.data} has the new class {quoted(name)}; label one, or omit "
-                    f"{ref('new_class')}."
+                    f"{ref('new_classes')}."
                 )
 
     def _notes(self) -> list[str]:

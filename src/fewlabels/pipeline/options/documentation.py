@@ -8,7 +8,18 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    cast,
+    get_args,
+    overload,
+)
 
 from ..._util.messages import as_arguments
 from ..._util.option import Option, help_text, options_of_schema
@@ -23,31 +34,44 @@ _WIDTH = 91
 _ENTRY = re.compile(r"^\*\*options\b.*(?:\n+[ \t].*)*", re.MULTILINE)
 
 
-def takes(
-    schema: Callable[_Options, object],
-) -> Callable[[Callable[..., _Result]], Callable[Concatenate[Any, _Options], _Result]]:
-    """Decorate a function of ``data`` and ``**options`` with the options of a schema.
+_Call: TypeAlias = Callable[..., _Result]
 
-    For type checkers and editors, the options are the arguments of the schema. At run time they
-    are in ``__signature__``, and the docstring's entry ``**options`` becomes an entry for each.
+
+@overload
+def takes(
+    schema: Callable[_Options, object], n_data: Literal[1] = 1
+) -> Callable[[_Call[_Result]], Callable[Concatenate[Any, _Options], _Result]]: ...
+@overload
+def takes(
+    schema: Callable[_Options, object], n_data: Literal[2]
+) -> Callable[[_Call[_Result]], Callable[Concatenate[Any, Any, _Options], _Result]]: ...
+@overload
+def takes(
+    schema: Callable[_Options, object], n_data: Literal[3]
+) -> Callable[[_Call[_Result]], Callable[Concatenate[Any, Any, Any, _Options], _Result]]: ...
+def takes(schema: Callable[..., object], n_data: int = 1) -> Callable[[_Call[Any]], _Call[Any]]:
+    """Decorate a function of data and ``**options`` with the options of a schema.
+
+    For type checkers and editors, the options are the arguments of the schema, behind the
+    ``n_data`` first arguments of the function. At run time they are in ``__signature__``, and the
+    docstring's entry ``**options`` becomes an entry for each.
     """
     options_schema = cast("type[DataclassInstance]", schema)
 
-    def decorate(
-        function: Callable[..., _Result],
-    ) -> Callable[Concatenate[Any, _Options], _Result]:
-        first, *_ = inspect.signature(function).parameters.values()
+    def decorate(function: _Call[Any]) -> _Call[Any]:
+        first = [*inspect.signature(function).parameters.values()][:n_data]
         others = parameters(options_schema)
         by_place = [one.name for one in others if one.kind is one.POSITIONAL_OR_KEYWORD]
+        most = n_data + len(by_place)
 
         @functools.wraps(function)
-        def call(*given: Any, **options: Any) -> _Result:
-            if len(given) > 1 + len(by_place):
-                most = 1 + len(by_place)
+        def call(*given: Any, **options: Any) -> Any:
+            if len(given) > most:
                 raise TypeError(f"{function.__name__}() takes at most {most} arguments by place.")
-            return function(*given[:1], **dict(zip(by_place, given[1:], strict=False)), **options)
+            named = dict(zip(by_place, given[n_data:], strict=False))
+            return function(*given[:n_data], **named, **options)
 
-        signature = inspect.Signature([first, *others])
+        signature = inspect.Signature([*first, *others])
         call.__signature__ = signature  # type: ignore[attr-defined] # which inspect reads
         if function.__doc__:  # there is none under python -OO
             call.__doc__ = with_entries(function.__doc__, entries(options_schema))

@@ -3,8 +3,8 @@
 To add one, declare a field here and read it from the ``FitOptions`` where it has an effect.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 from ..._util.messages import CLASS_SHARES, ref
@@ -17,8 +17,9 @@ from ..._util.option import (
     PYTHON,
     ROWS,
     TIME,
+    OptionRecord,
     Range,
-    as_names,
+    given_options,
     option,
     options_of_schema,
     parameter,
@@ -52,11 +53,10 @@ def _share(words: str) -> Range:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FitOptions(ReadingOptions, ClusterOptions):
+class FitOptions(OptionRecord, ReadingOptions, ClusterOptions):
     """The options of a fit; the values are what was given.
 
-    None means that an option wasn't given. Parameters of estimators then have the estimator's
-    own defaults.
+    Parameters of estimators that weren't given have the estimator's own defaults.
     """
 
     target: str | None = option(
@@ -421,27 +421,10 @@ class FitOptions(ReadingOptions, ClusterOptions):
     )
     observer: Any = option(None, "Receives progress messages.", shown=PYTHON, accepts="Observer")
 
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is None:
-                value = field.default
-            elif field.default == ():
-                value = as_names(value)
-            elif field.type == str | None and not field.metadata["option"].is_parameter:
-                value = str(value)
-            value = field.metadata["option"].check_value(field.name, value)
-            object.__setattr__(self, field.name, value)
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """Return the options of reading that were given, by name."""
-        return _given(self, options_of_schema(ReadingOptions))
-
     @property
     def parameters(self) -> dict[str, Any]:
         """Return parameters of estimators that were given."""
-        return _given(self, [name for name, one in FIT.items() if one.is_parameter])
+        return given_options(self, [name for name, one in FIT.items() if one.is_parameter])
 
     @property
     def columns(self) -> ColumnOptions:
@@ -481,11 +464,6 @@ class FitOptions(ReadingOptions, ClusterOptions):
         ]
         unset: dict[str, Any] = dict.fromkeys(of_files)
         return replace(self, **unset)
-
-
-def _given(options: FitOptions, names: Iterable[str]) -> dict[str, Any]:
-    values = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 FIT = options_of_schema(FitOptions)

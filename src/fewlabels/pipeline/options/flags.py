@@ -2,7 +2,11 @@
 
 from ..._util.messages import Reference, render
 from .fit import FIT
+from .score import SCORE_FILE
+from .update import UPDATE
+from .watch import WATCH
 
+_ALL = WATCH | UPDATE | SCORE_FILE | FIT
 # Arguments of functions for which an option has another name.
 _OPTIONS = {"pos_label": "positive"}
 
@@ -10,7 +14,7 @@ _OPTIONS = {"pos_label": "positive"}
 def flags(name: str) -> tuple[str, str]:
     """Return the flags that switch an option on and off."""
     name = _OPTIONS.get(name, name)
-    option, plain = FIT.get(name), name.replace("_", "-")
+    option, plain = _ALL.get(name), name.replace("_", "-")
     on, off = (option.flag, option.off) if option else ("", "")
     return on or f"--{plain}", off or f"--no-{plain}"
 

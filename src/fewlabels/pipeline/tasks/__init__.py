@@ -7,7 +7,7 @@ choose          the method, given why it is this task, the options, how many row
 for_rows        settings in the user's words as settings for these rows
 why_tuned       how settings were chosen, in words
 figures         what goes into the model file
-answer          what scores mean
+score_columns   the columns that scores become
 ON_ALL_ROWS     what trains on all rows of a file that is larger than memory, in words
 ==============  ==================================================================================
 """

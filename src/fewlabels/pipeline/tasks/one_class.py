@@ -11,9 +11,9 @@ from ...one_class.task import ONE_CLASS
 from ...tables.columns import target as rows_of
 from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TrainingFile
-from ..answers import Answer
 from ..options.fit import FitOptions
 from . import Choice, finite
+from .score_columns import ThresholdColumns
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -122,6 +122,6 @@ def figures(
     }
 
 
-def answer(training: dict[str, Any], more: str | None) -> Answer:
-    """Return how scores are answered: inside or outside."""
-    return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)
+def score_columns(training: dict[str, Any], extra: str | None) -> ThresholdColumns:
+    """Return the columns of scores: inside or outside."""
+    return ThresholdColumns(("inside", "outside"), ("inside", "outside"), True, extra=extra)

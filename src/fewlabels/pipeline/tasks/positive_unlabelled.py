@@ -14,7 +14,6 @@ from ...class_prior.uncertainty import is_determined
 from ...tables.columns import target as rows_of
 from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TrainingFile
-from ..answers import Answer
 from ..options.fit import FitOptions
 from . import (
     ENDED,
@@ -25,6 +24,7 @@ from . import (
     finite,
     scored_candidates,
 )
+from .score_columns import ThresholdColumns
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -135,12 +135,12 @@ def figures(
     }
 
 
-def answer(training: dict[str, Any], more: str | None) -> Answer:
-    """Return how scores are answered: positive or not."""
-    return Answer(
+def score_columns(training: dict[str, Any], extra: str | None) -> ThresholdColumns:
+    """Return the columns of scores: positive or not."""
+    return ThresholdColumns(
         ("positive", "not_positive"),
         (training["positive"], training["unlabeled"]),
         False,
         flag="positive",
-        more=more,
+        extra=extra,
     )

@@ -15,7 +15,6 @@ from ...tables.columns import target as rows_of
 from ...tables.columns.column import format_number
 from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TrainingFile
-from ..answers import Answer, ClassAnswer
 from ..options.fit import FitOptions
 from . import (
     ENDED,
@@ -25,6 +24,7 @@ from . import (
     explain_trees,
     scored_candidates,
 )
+from .score_columns import ClassColumns, ScoreColumns, ThresholdColumns
 
 if TYPE_CHECKING:
     from ...model_selection import TuningResult
@@ -130,10 +130,10 @@ def figures(
     }
 
 
-def answer(training: dict[str, Any], more: str | None) -> Answer | ClassAnswer:
-    """Return how scores are answered: one of two classes, or of several."""
+def score_columns(training: dict[str, Any], extra: str | None) -> ScoreColumns:
+    """Return the columns of scores: one of two classes, or of several."""
     if len(training["classes"]) > 2:
-        return ClassAnswer(tuple(training["classes"]), more)
+        return ClassColumns(tuple(training["classes"]), extra)
     first, second = training["classes"]
-    names = f"label '{second}'", f"label '{first}'"
-    return Answer(names, (second, first), False, more=more)
+    sides = f"label '{second}'", f"label '{first}'"
+    return ThresholdColumns(sides, (second, first), False, extra=extra)

@@ -9,9 +9,9 @@ from ..._typing import RowMatrix
 from ...base.task import Task
 from ...tables.columns.target import RowSelection
 from ...tables.reading.training import TrainingFile
-from ..answers import Answer, ClassAnswer
 from ..options.fit import FitOptions
 from . import Choice
+from .score_columns import ScoreColumns
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -44,7 +44,7 @@ class TaskSteps(Protocol):
         counted: Sequence[int] | None,
     ) -> dict[str, Any]: ...
 
-    def answer(self, training: dict[str, Any], more: str | None) -> Answer | ClassAnswer: ...
+    def score_columns(self, training: dict[str, Any], extra: str | None) -> ScoreColumns: ...
 
 
 def steps_of(task: Task) -> TaskSteps:

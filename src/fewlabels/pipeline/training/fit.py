@@ -13,7 +13,7 @@ from ...tables.models.files import save_model
 from ...tables.reading.training import read_training
 from ...tables.sources import InMemory, Source, input_format
 from ...tables.user_data import make_source
-from ..cluster.files import list_files
+from ..cluster_files import list_files
 from ..observer import Observer, interruptible
 from ..options.checks import check_streamable, parse_options
 from ..options.fit import FitOptions

@@ -23,7 +23,7 @@ from ...tables.columns.tally import Tally
 from ...tables.reading.chunks import iterate_chunks
 from ...tables.reading.read import iterate_tables
 from ...tables.sources import InMemory, Source
-from ..cluster.files import connect_cluster, list_files, split_files, translate_worker_errors
+from ..cluster_files import connect_cluster, list_files, split_files, translate_worker_errors
 from ..observer import interruptible
 from ..options.fit import FitOptions
 from .figures import count_answers

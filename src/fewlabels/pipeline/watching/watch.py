@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_outlier_detector
@@ -24,7 +23,8 @@ from ...tables.paths import resolve_path
 from ...tables.reading.chunks import Chunk, iterate_chunks
 from ...tables.user_data import make_source
 from ..observer import Observer
-from ..options.fit import check
+from ..options.documentation import takes
+from ..options.watch import WatchOptions
 from .follower import Follower, check_can_adapt, load_adapted, read_window
 from .outputs import JsonLines, closing, records, write_prometheus
 from .sources import batches_of_stream, unread_rows
@@ -36,60 +36,19 @@ if TYPE_CHECKING:
 _STDIN = "-"
 # What rows are compared with where nothing is known from before them.
 _STREAM = "the first rows of the stream"
-
-
-class WatchSettings(NamedTuple):
-    """Settings that decide about alarms; a state belongs to them."""
-
-    model: str
-    alpha: float
-    run_length: int | None
-    alerts: float | None
-    fdr: float | None
-    adapt: str | None
-    seed: int
-    empty_rows: str | None = None
-
-
-class Calibration(NamedTuple):
-    """A table with rows from before the stream, and the column with their classes, if any."""
-
-    path: PathLike
-    target: str | None
-    reading: dict[str, Any]
-
-    def rows(self, schema: Schema) -> tuple[pd.DataFrame, AnyArray | None]:
-        """Return complete rows, and their classes; None without a column of them."""
-        import pandas as pd
-
-        target = self.target
-        source = make_source(self.path, **self.reading)
-        tally, frames, labels = Tally(source, skip_missing=True), [], []
-        for chunk in iterate_chunks(source, schema, tally, None, target, target is not None):
-            frames.append(chunk.frame)
-            if target is not None:
-                labels.append(np.asarray(chunk.target, dtype=object)[chunk.complete])
-        tally.check()
-        frame = pd.concat(frames, ignore_index=True)
-        if target is None:
-            return frame, None
-        classes = ["" if value is None else str(value) for value in np.concatenate(labels)]
-        return frame, np.array(classes)
+# Options that decide about alarms: a state belongs to a model and these.
+_ALARM_OPTIONS = ("alpha", "run_length", "alerts", "fdr", "adapt", "seed", "empty_rows")
 
 
 class Watch:
     """A model, its monitor, the state and what was counted."""
 
-    def __init__(
-        self,
-        model: ModelFile,
-        settings: WatchSettings,
-        state: State,
-        calibration: Calibration | None = None,
-    ) -> None:
-        self.path, self.settings, self.state = model.path, settings, state
+    def __init__(self, model: ModelFile, options: WatchOptions, state: State) -> None:
+        self.path, self.options, self.state = model.path, options, state
+        settings: dict[str, object] = {"model": model.digest}
+        settings |= {name: getattr(options, name) for name in _ALARM_OPTIONS}
         known = state.read_value("settings")
-        if known is not None and known != list(settings):
+        if known is not None and known != [*settings.values()]:
             raise UserError(
                 f"{state.path} belongs to a watch with another model or other settings "
                 f"({_differences(known, settings)}); use these, or pass another {ref('state')}."
@@ -100,8 +59,8 @@ class Watch:
                 f"{self.path} was fitted to a matrix without column names; 'fewlabels watch' "
                 "reads tables. Use fewlabels.monitoring.Monitor from Python."
             )
-        self._flags_empty = (settings.empty_rows or self.schema.empty_rows) == "alarm"
-        window = None if settings.adapt is None else read_window(settings.adapt)
+        self._flags_empty = (options.empty_rows or self.schema.empty_rows) == "alarm"
+        window = None if options.adapt is None else read_window(options.adapt)
         if window is not None:
             check_can_adapt(self.path, metadata, pipeline[-1])
             if known is not None and (content := state.model()) is not None:
@@ -111,21 +70,21 @@ class Watch:
         self.rows_before = self.figures["rows"]
         self.follower, self.is_new = None, known is None
         self._why_not = why_uncalibrated(pipeline) if known is None else None
-        self.monitor = self._monitor(pipeline, calibration, window)
+        self.monitor = self._monitor(pipeline, window)
         if window is not None:
             began, epoch = state.read_value("epoch", [0, 1])
-            self.follower = Follower(pipeline, metadata, window, settings.seed, began, epoch)
+            self.follower = Follower(pipeline, metadata, window, options.seed, began, epoch)
         if not state.resume(self.monitor):
             with state:
-                state.store("settings", list(settings))
-                state.store("calibration", self._reference(pipeline, calibration))
+                state.store("settings", [*settings.values()])
+                state.store("calibration", self._reference(pipeline))
                 state.begin(self.monitor)
         self.raised = 0
 
-    def _reference(self, pipeline: Pipeline, calibration: Calibration | None) -> str:
+    def _reference(self, pipeline: Pipeline) -> str:
         """Return what rows of the stream are compared with, in words."""
-        if calibration is not None:
-            return f"the rows of {calibration.path}"
+        if self.options.calibration is not None:
+            return f"the rows of {self.options.calibration}"
         if self._why_not is not None:
             return _STREAM
         if is_outlier_detector(pipeline[-1]):
@@ -143,12 +102,12 @@ class Watch:
             f"all rows share can't be seen. Pass {ref('calibration')} with rows from before."
         )
 
-    def _monitor(
-        self, pipeline: Pipeline, calibration: Calibration | None, window: int | None
-    ) -> Monitor:
-        rows = labels = None
-        if calibration is not None:
-            rows, labels = calibration.rows(self.schema)
+    def _monitor(self, pipeline: Pipeline, window: int | None) -> Monitor:
+        options = self.options
+        rows: pd.DataFrame | str | None = None
+        labels = None
+        if options.calibration is not None:
+            rows, labels = _calibration_rows(options, self.schema)
         elif self.is_new and self._why_not is None:
             rows = "model"
         return Monitor(
@@ -156,23 +115,18 @@ class Watch:
             rows,
             labels,
             score="decision_function",
-            alpha=self.settings.alpha,
-            run_length=self.settings.run_length,
-            alerts=_alert_rule(self.settings),
+            alpha=options.alpha,
+            run_length=options.run_length,
+            alerts=_alert_rule(options),
             window=max(2000, 2 * (window or 0)),
             refits=window is not None,
-            random_state=self.settings.seed,
+            random_state=options.seed,
         )
 
     # -- rows ------------------------------------------------------------------------------------
 
     def process_chunk(
-        self,
-        source: str,
-        chunk: Chunk,
-        progress: WatchProgress,
-        lines: JsonLines,
-        only_alerts: bool,
+        self, source: str, chunk: Chunk, progress: WatchProgress, lines: JsonLines
     ) -> tuple[WatchProgress, list[dict[str, Any]]]:
         """Process a chunk of a source; returns the progress behind it, and the alarms."""
         frame, complete = chunk.frame, chunk.complete
@@ -186,7 +140,7 @@ class Watch:
                 update = self._update(rows)
                 first = self.figures["rows"] + 1
                 flagged = chunk.empty[start:stop] & self._flags_empty
-                found = records(update, part, flagged, first, only_alerts)
+                found = records(update, part, flagged, first, self.options.only_alerts)
                 self.figures["rows"] += len(part)
                 self.figures["skipped"] += int((~part).sum())
                 self.figures["alerts"] += int(update.alerts.sum()) + int(flagged.sum())
@@ -264,7 +218,7 @@ class Watch:
             **self.figures,
             "rows_before": self.rows_before,
             "raised": self.raised,
-            "run_length": self.settings.run_length,
+            "run_length": self.options.run_length,
             "alarm": monitor.alarm_ is not None and monitor.run_length is None,
             "evidence": max(-300.0, monitor.log_evidence_ / math.log(10.0)),
             "threshold": self.threshold,
@@ -273,140 +227,89 @@ class Watch:
         }
 
 
-def watch(
-    model: PathLike,
-    files: Sequence[PathLike],
-    *,
-    alpha: float = 0.01,
-    run_length: int | None = None,
-    alerts: float | None = None,
-    fdr: float | None = None,
-    every: int = 1000,
-    state: PathLike | None = None,
-    calibration: PathLike | None = None,
-    target: str | None = None,
-    output: PathLike | None = None,
-    only_alerts: bool = False,
-    report: PathLike | None = None,
-    prometheus: PathLike | None = None,
-    adapt: str | None = None,
-    accept: bool = False,
-    replay: bool = False,
-    seed: int = 0,
-    empty_rows: str | None = None,
-    form: str | None = None,
-    on_start: Callable[[str], None] | None = None,
-    on_alarm: Callable[[dict[str, Any]], None] | None = None,
-    observer: Observer | None = None,
-    **reading: Any,
-) -> dict[str, Any]:
+@takes(WatchOptions)
+def watch(model: PathLike, **options: Any) -> dict[str, Any]:
     """Watch the rows of files or standard input with a model.
 
     Parameters
     ----------
     model : path-like
         The model file.
-    files : sequence of path-like
-        Tables, or "-" for standard input.
-    alpha, run_length, alerts : float, int, float
-        As in :class:`fewlabels.monitoring.Monitor`.
-    fdr : float, optional
-        Alert with LORD at this false discovery rate.
-    every : int
-        Rows between two commits, and two reports.
-    state : path-like, optional
-        The SQLite file to continue from and to write.
-    calibration : path-like, optional
-        Rows from before the stream that the model was not trained on; ``target`` their classes.
-    target : str, optional
-        Column of ``calibration`` with two classes.
-    output : path-like, optional
-        The file for JSON lines; standard output otherwise.
-    only_alerts : bool
-        Write rows with alerts and alarms only.
-    report, prometheus : path-like, optional
-        The page, and the file for Prometheus.
-    adapt : str, optional
-        "window=N".
-    accept : bool
-        Declare the change of the last alarm the new normal, before any row is read.
-    replay : bool
-        Whether standard input begins with the rows that the state has counted already.
-    seed : int
-        Of the numbers that break ties.
-    empty_rows : {"blank", "alarm"}, optional
-        Whether rows without a value in any column are alerts; None means as the model was fitted.
-        They have no p-value and are no evidence of a change.
-    form : str, optional
-        "csv" or "jsonl", of standard input.
-    on_start : callable, optional
-        Called before the first row with what can't be seen, if anything.
-    on_alarm : callable, optional
-        Called with the record of each row that raises an alarm.
-    observer, **reading
-        As in :func:`fewlabels.pipeline.score`.
+    **options
+        The fields of ``fewlabels.pipeline.options.watch.WatchOptions``. Rows without a value in
+        any column have no p-value and are no evidence of a change.
 
     Returns
     -------
     dict
         Counts, the evidence, and the :class:`~fewlabels.monitoring.Change` after an alarm.
     """
-    if not files and not accept and (state is None or not (report or prometheus)):
-        raise UserError(
-            "There is nothing to watch; pass files with rows, or - for standard input."
-        )
-    if accept and state is None:
-        raise UserError(
-            f"{ref('accept', True)} needs the {ref('state')} of the watch that raised the alarm."
-        )
-    observer = observer or Observer()
-    check_file(state)
-    check(empty_rows=empty_rows)
+    asked = WatchOptions.from_given(options)
+    _check_request(asked)
+    observer = asked.observer or Observer()
+    check_file(asked.state)
     read = read_model(model)
-    settings = WatchSettings(read.digest, alpha, run_length, alerts, fdr, adapt, seed, empty_rows)
-    with contextlib.closing(State(state)) as kept:
+    with contextlib.closing(State(asked.state)) as state:
         try:
-            before = None if calibration is None else Calibration(calibration, target, reading)
-            watching = Watch(read, settings, kept, before)
+            watching = Watch(read, asked, state)
         except ValueError as error:
             raise UserError(str(error)) from error
-        if on_start is not None and watching.is_new and watching.blind_spot is not None:
-            on_start(observer.words(watching.blind_spot))
-        if accept:
+        if asked.on_start is not None and watching.is_new and watching.blind_spot is not None:
+            asked.on_start(observer.words(watching.blind_spot))
+        if asked.accept:
             watching.accept()
-        with closing(JsonLines(output, kept)) as lines:
-            for file in files:
-                source = _STDIN if str(file) == _STDIN else str(resolve_path(file))
-                counted = kept.progress_of(source)
-                if source == _STDIN:
-                    skip = counted.rows if replay else 0
-                    progress = counted
-                    chunks = batches_of_stream(
-                        sys.stdin.buffer, watching.schema, skip, every, reading, form
-                    )
-                else:
-                    progress, chunks = unread_rows(file, watching.schema, counted, every, reading)
-                for chunk in chunks:
-                    progress, found = watching.process_chunk(
-                        source, chunk, progress, lines, only_alerts
-                    )
-                    if on_alarm is not None:
-                        for record in found:
-                            on_alarm(record)
-                    observer.rows(watching.figures["rows"], chunk.share, what="watched")
-                    _publish(watching, report, prometheus)
-        _publish(watching, report, prometheus)
+        with closing(JsonLines(asked.output, state)) as lines:
+            for file in asked.files:
+                _watch_file(watching, file, asked, lines, observer)
+        _publish(watching, asked)
         return watching.summary()
 
 
-def _publish(watching: Watch, report: PathLike | None, prometheus: PathLike | None) -> None:
+def _check_request(asked: WatchOptions) -> None:
+    """Refuse options that leave nothing to do."""
+    has_page = asked.report is not None or asked.prometheus is not None
+    if not asked.files and not asked.accept and (asked.state is None or not has_page):
+        raise UserError(
+            "There is nothing to watch; pass files with rows, or - for standard input."
+        )
+    if asked.accept and asked.state is None:
+        raise UserError(
+            f"{ref('accept', True)} needs the {ref('state')} of the watch that raised the alarm."
+        )
+
+
+def _watch_file(
+    watching: Watch, file: str, asked: WatchOptions, lines: JsonLines, observer: Observer
+) -> None:
+    """Watch the rows of a file, or of standard input, that aren't counted yet."""
+    source = _STDIN if file == _STDIN else str(resolve_path(file))
+    counted = watching.state.progress_of(source)
+    if source == _STDIN:
+        skip = counted.rows if asked.replay else 0
+        progress = counted
+        chunks = batches_of_stream(
+            sys.stdin.buffer, watching.schema, skip, asked.every, asked.reading, asked.form
+        )
+    else:
+        progress, chunks = unread_rows(file, watching.schema, counted, asked.every, asked.reading)
+    for chunk in chunks:
+        progress, alarms = watching.process_chunk(source, chunk, progress, lines)
+        if asked.on_alarm is not None:
+            for record in alarms:
+                asked.on_alarm(record)
+        observer.rows(watching.figures["rows"], chunk.share, what="watched")
+        _publish(watching, asked)
+
+
+def _publish(watching: Watch, asked: WatchOptions) -> None:
     """Write the page and the figures again."""
-    if prometheus is not None:
-        write_prometheus(prometheus, watching.summary())
-    if report is not None:
+    if asked.prometheus is not None:
+        write_prometheus(asked.prometheus, watching.summary())
+    if asked.report is not None:
         from ...report.watching import write_watch_report  # slow to import
 
-        write_watch_report(report, watching.summary(), watching.state.points(), watching.monitor)
+        points, monitor = watching.state.points(), watching.monitor
+        write_watch_report(asked.report, watching.summary(), points, monitor)
 
 
 def _points(update: Update, complete: BoolArray, first: int) -> list[tuple[int, float]]:
@@ -423,14 +326,34 @@ def _empty_update(monitor: Monitor) -> Update:
     return monitor.update_scores(np.zeros(0))
 
 
-def _alert_rule(settings: WatchSettings) -> float | LORD | None:
-    if settings.alerts is not None and settings.fdr is not None:
+def _calibration_rows(
+    options: WatchOptions, schema: Schema
+) -> tuple[pd.DataFrame, AnyArray | None]:
+    """Return complete rows from before the stream, and their classes; None without a target."""
+    import pandas as pd
+
+    target = options.target
+    source = make_source(options.calibration, **options.reading)
+    tally, frames, labels = Tally(source, skip_missing=True), [], []
+    for chunk in iterate_chunks(source, schema, tally, None, target, target is not None):
+        frames.append(chunk.frame)
+        if target is not None:
+            labels.append(np.asarray(chunk.target, dtype=object)[chunk.complete])
+    frame = pd.concat(frames, ignore_index=True)
+    if target is None:
+        return frame, None
+    classes = ["" if value is None else str(value) for value in np.concatenate(labels)]
+    return frame, np.array(classes)
+
+
+def _alert_rule(options: WatchOptions) -> float | LORD | None:
+    if options.alerts is not None and options.fdr is not None:
         raise UserError(
             f"{ref('alerts')} and {ref('fdr')} both choose the alerts; pass one of them."
         )
-    return settings.alerts if settings.fdr is None else LORD(settings.fdr)
+    return options.alerts if options.fdr is None else LORD(options.fdr)
 
 
-def _differences(known: list[object], settings: WatchSettings) -> str:
-    names = zip(WatchSettings._fields, known, settings, strict=True)
+def _differences(known: list[object], settings: dict[str, object]) -> str:
+    names = zip(settings, known, settings.values(), strict=True)
     return ", ".join(f"{name.replace('_', '-')}" for name, old, new in names if old != new)

@@ -75,7 +75,8 @@ def iterate_chunks(
 
     ``target`` is the column with labels (an array
     of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
-    ``lines`` rows of delimited text are wanted as they are in the file.
+    ``lines`` rows of delimited text are wanted as they are in the file. What the ``tally`` refuses
+    is an error after the last row.
     """
     path = _read_as_in_training(path, schema)
     if rows is None:
@@ -148,6 +149,7 @@ def _table_chunks(
         table = without(table, filter(is_sidecar, table.column_names))
         yield Chunk(features, complete, empty, table, labels, share, lines, frozenset(notations))
         done += table.num_rows
+    tally.check()
 
 
 def _read_notations(path: DataSource, schema: Schema, tally: Tally) -> dict[str, Notation]:
@@ -202,6 +204,7 @@ def _array_chunks(
             labels = None if name is None else target_as_text(data.labels[name])
             yield Chunk(*found, pa.table({}), labels, share)
             done += len(numbers)
+    tally.check()
 
 
 def _find_target(

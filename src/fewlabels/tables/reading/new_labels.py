@@ -82,7 +82,7 @@ class NewLabels:
         noun = "class of the model is" if len(self._names) == 1 else "classes of the model are"
         new = ""
         if self._unlabeled == -1:
-            new = f"pass {ref('new_class', text=text)} if it is another class, "
+            new = f"pass {ref('new_classes', text=text)} if it is another class, "
         raise UserError(
             f"Row {row} of {self.source} has {quoted(text)} in the target column "
             f"{quoted(self.column)}, but the {noun} {names}; correct it, leave it blank, {new}or "

@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..._util.option import CLUSTER, READING, ROWS, Range, option
+from ..._util.option import (
+    CLUSTER,
+    READING,
+    ROWS,
+    Range,
+    given_options,
+    option,
+    options_of_schema,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +57,11 @@ class ReadingOptions:
         metavar="FILE",
         accepts="path-like",
     )
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Return the options of reading that were given, by name."""
+        return given_options(self, options_of_schema(ReadingOptions))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

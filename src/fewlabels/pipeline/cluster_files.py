@@ -10,14 +10,14 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from ..._util.extras import require
-from ..._util.messages import UserError, listing, ref
-from ..._util.threads import resolve_n_jobs
-from ...tables.folders import files_of_pattern, parquet_files
-from ...tables.formats.registry import tables, usual_extensions
-from ...tables.paths import resolve_path
-from ...tables.reading.read import cut_into_parts
-from ...tables.sources import InMemory, Source
+from .._util.extras import require
+from .._util.messages import UserError, listing, ref
+from .._util.threads import resolve_n_jobs
+from ..tables.folders import files_of_pattern, parquet_files
+from ..tables.formats.registry import tables, usual_extensions
+from ..tables.paths import resolve_path
+from ..tables.reading.read import cut_into_parts
+from ..tables.sources import InMemory, Source
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -1,1 +1,0 @@
-"""Tables of many files, read by the workers of a Dask cluster."""
