@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
+from ...baselines.candidates import Candidates, candidate_methods
 from ...baselines.methods import (
     MAJORITY,
     ComparedMethod,
@@ -61,6 +62,7 @@ def compare(
     *,
     known_other: RowMatrix | None = None,
     class_names: Sequence[str] | None = None,
+    candidates: Candidates,
 ) -> MethodComparison:
     """Score ours and the baselines."""
     comparison = MethodComparison(model.task, f"{model.task.score} on held-out labelled rows")
@@ -102,7 +104,9 @@ def compare(
     ratio = getattr(model, "class_ratio", None)
     if ratio is not None and not isinstance(ratio, str):
         model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
-    methods = methods_to_compare(model, semi_supervised_methods(rng.randint(2**31 - 1)))
+    seed = rng.randint(2**31 - 1)
+    own = candidate_methods(candidates, model.task, seed)
+    methods = methods_to_compare(model, [*semi_supervised_methods(seed), *own])
 
     def evaluate(
         method: ComparedMethod, fold: int, train: IntArray, test: IntArray
@@ -114,7 +118,8 @@ def compare(
             estimator.set_params(unlabeled=None)
             estimator.fit(encoded, coded[train])
         elif method.trains_on == "labels":
-            estimator.fit(_safe_indexing(encoded, np.flatnonzero(known)), coded[train][known])
+            labelled_rows = _safe_indexing(encoded, np.flatnonzero(known))
+            estimator.fit(labelled_rows, coded[train][known].astype(int))
         else:
             estimator.fit(encoded, np.where(known, coded[train], -1).astype(int))
         free = _safe_indexing(encoded, np.flatnonzero(~known)[:_MAX_PREDICTED_ROWS])
