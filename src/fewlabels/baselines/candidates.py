@@ -19,7 +19,7 @@ from .methods import ComparedMethod, compute_normality
 # Candidates by the names that the user has given them.
 Candidates: TypeAlias = Mapping[str, BaseEstimator]
 
-_HOW = "NAME=package.module:Class", '{"NAME": estimator}'
+_HOW = "NAME=package.module:Class", "{'NAME': estimator}"
 # Fits that a model takes with those for its threshold and probabilities, in ten or in five parts.
 _FITS = {"one_class": 11, "positive_unlabelled": 6, "semi_supervised": 11}
 

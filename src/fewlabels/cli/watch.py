@@ -15,6 +15,7 @@ from .options import (
     Model,
     OptionGroup,
     Quiet,
+    Trust,
     argument,
     expand_groups,
     given_values,
@@ -113,6 +114,7 @@ def watch(
         argument(metavar="[FILE]...", help="Tables to watch, or - for standard input."),
     ] = None,
     format: Annotated[StreamFormat | None, plain_option(help="Format of standard input.")] = None,
+    trust: Trust = None,
     quiet: Quiet = False,
 ) -> None:
     """Watch the rows that MODEL scores, and raise an alarm when they change.
@@ -134,6 +136,7 @@ def watch(
             model,
             files or [],
             **options,
+            trusted=trust or (),
             form=format and format.value,
             observer=observer,
             on_start=None if quiet else _print_start,

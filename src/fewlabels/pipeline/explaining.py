@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,6 +43,7 @@ def explain(
     *,
     background: TableLike | None = None,
     seed: int = 0,
+    trusted: Collection[str] = (),
     n_jobs: int | None = None,
     of: str | None = None,
     observer: Observer | None = None,
@@ -63,6 +64,8 @@ def explain(
         last row to explain and at least a piece of the file.
     seed : int
         Seed of their draw.
+    trusted : collection of str
+        As in :func:`fewlabels.pipeline.score`.
     n_jobs : int, optional
         Threads; None means all cores.
     of : str, optional
@@ -84,7 +87,7 @@ def explain(
         if not 1 <= number <= sys.maxsize:
             raise UserError(f"{ref('row', number)} is out of range; rows are counted from 1.")
     data = make_source(data, **reading)
-    scorer = Scorer(model, n_jobs)
+    scorer = Scorer(model, n_jobs, trusted=trusted)
     chosen, usual, remarks = _read(data, scorer.schema, numbers, background is None, seed)
     source = data
     if background is not None:

@@ -19,7 +19,7 @@ from ..tables.columns.target import make_target_key
 from ..tables.formats.registry import FORMATS
 from ..tables.reading.chunks import Chunk, iterate_chunks
 from ..tables.sources import InMemory, Source
-from ..tasks import task_of
+from ..tasks import method_of, task_of
 
 # What the function that writes tables is called with: rows, or new columns behind lines of text.
 WrittenPiece: TypeAlias = tuple[pa.Table] | tuple[pa.Table, pa.Array, list[str]]
@@ -66,7 +66,7 @@ class KnownLabels:
     """
 
     def __init__(self, metadata: dict[str, Any]) -> None:
-        training, task = metadata["training"], task_of(metadata["method"])
+        training, task = metadata["training"], task_of(method_of(metadata))
         self.column = training.get("target") if task.takes_labels else None
         names = task.class_names(training).values()
         self._key = make_target_key(training)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,7 +21,7 @@ from ..tables.models.cautions import no_signal_headline
 from ..tables.models.files import damaged_model_error, load_model
 from ..tables.reading.chunks import Chunk
 from ..tables.sources import InMemory, Source
-from ..tasks import task_of
+from ..tasks import method_of, task_of
 from .answers import Answer, ClassAnswer
 from .options.fit import check
 from .tasks.steps import steps_of
@@ -44,7 +45,7 @@ class FittedTable(Protocol):
 
 def answer_format(metadata: dict[str, Any], more: str | None = None) -> Answer | ClassAnswer:
     """Return how the model that says this of itself answers; ``more`` says how sure a score is."""
-    return steps_of(task_of(metadata["method"])).answer(metadata["training"], more)
+    return steps_of(task_of(method_of(metadata))).answer(metadata["training"], more)
 
 
 class Scorer:
@@ -53,7 +54,8 @@ class Scorer:
     Has what the file holds (``pipeline``, ``schema``, ``metadata``), its name ``source``, what
     scores mean (``answer``), and the categories seen in training by column (``known``).
     ``wordless`` counts texts without a known word, by column. ``empty_rows`` is what becomes of
-    rows without any value; None: what the model says.
+    rows without any value; None: what the model says. ``trusted`` are types of a candidate that
+    a file may hold.
     """
 
     def __init__(
@@ -61,10 +63,11 @@ class Scorer:
         model: PathLike | FittedTable,
         n_jobs: int | None = None,
         empty_rows: str | None = None,
+        trusted: Collection[str] = (),
     ) -> None:
         if isinstance(model, str | os.PathLike):
             self.source = str(model)
-            self.pipeline, self.schema, self.metadata = load_model(model)
+            self.pipeline, self.schema, self.metadata = load_model(model, trusted)
         else:
             self.source = "the model"
             self.schema, self.metadata = model.schema, model.metadata

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ def score(
     skip_missing: bool = False,
     fdr: float | None = None,
     empty_rows: str | None = None,
+    trusted: Collection[str] = (),
     n_jobs: int | None = None,
     observer: Observer | None = None,
     **reading: Any,
@@ -59,6 +60,8 @@ def score(
     empty_rows : {"blank", "alarm"}, optional
         Models of one class: what becomes of rows without a value in any column, as in
         :func:`fewlabels.fit_table`; None means as the model was fitted.
+    trusted : collection of str
+        Types of a candidate that the model file may hold, as its error message names them.
     n_jobs : int, optional
         Threads; None means all cores.
     observer : Observer, optional
@@ -77,7 +80,7 @@ def score(
     observer = observer or Observer()
     check(n_jobs=n_jobs)
     source = make_source(data, **reading)
-    scorer = Scorer(model, n_jobs, empty_rows)
+    scorer = Scorer(model, n_jobs, empty_rows, trusted)
     if fdr is not None:
         _find_discoveries(scorer, source, fdr, skip_missing=skip_missing, observer=observer)
     pieces = ScoredPieces(scorer, source, Tally(source, skip_missing), observer)
@@ -102,6 +105,7 @@ def score_file(
     fdr: float | None = None,
     empty_rows: str | None = None,
     safe_cells: bool = False,
+    trusted: Collection[str] = (),
     n_jobs: int | None = None,
     chunk_rows: int | None = None,
     scheduler: str | None = None,
@@ -112,8 +116,8 @@ def score_file(
 ) -> dict[str, Any]:
     """Score the rows of a table and write them with their scores.
 
-    ``model``, ``data``, ``skip_missing``, ``fdr``, ``empty_rows``, ``n_jobs``, ``observer`` and
-    ``reading`` are as in :func:`score`.
+    ``model``, ``data``, ``skip_missing``, ``fdr``, ``empty_rows``, ``trusted``, ``n_jobs``,
+    ``observer`` and ``reading`` are as in :func:`score`.
 
     Parameters
     ----------
@@ -147,7 +151,7 @@ def score_file(
     cluster_files = list_files(data) if on_cluster else []
     files: Sequence[DataSource] = cluster_files or [data]
     first = files[0]
-    scorer = Scorer(model, 1 if on_cluster and n_jobs is None else n_jobs, empty_rows)
+    scorer = Scorer(model, 1 if on_cluster and n_jobs is None else n_jobs, empty_rows, trusted)
     discoveries = {}
     if fdr is not None:
         if on_cluster:

@@ -3,7 +3,7 @@
 To add one, declare a field here and read it from the ``FitOptions`` where it has an effect.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, Self
 
@@ -366,6 +366,16 @@ class FitOptions(ReadingOptions, ClusterOptions):
         TIME,
         unset="if there is a time budget, and a report or labels that show which method is better",
     )
+    candidates: Any = option(
+        (),
+        "Classifier, or outlier detector for one class, in scikit-learn's form to compare with as "
+        "well. It becomes the model if it is clearly better. On the command line, a class that "
+        "is made without arguments.",
+        TIME,
+        flag="--candidate",
+        metavar="NAME=MODULE:CLASS",
+        accepts="dict of str to estimator",
+    )
     report: bool = option(True, "Whether to make a report.", shown=PYTHON)
     tol: float | None = parameter(
         "Solver tolerance.",
@@ -426,7 +436,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
             value = getattr(self, field.name)
             if value is None:
                 value = field.default
-            elif field.default == ():
+            elif field.default == () and not isinstance(value, Mapping):
                 value = as_names(value)
             elif field.type == str | None and not field.metadata["option"].is_parameter:
                 value = str(value)

@@ -4,7 +4,7 @@ from ..._util.messages import Reference, render
 from .fit import FIT
 
 # Arguments of functions for which an option has another name.
-_OPTIONS = {"pos_label": "positive"}
+_OPTIONS = {"pos_label": "positive", "trusted": "trust"}
 
 
 def flags(name: str) -> tuple[str, str]:

@@ -13,8 +13,9 @@ from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref, template
 from ...tables.columns.schema import Schema
 from ...tables.columns.target import RowSelection
+from ...tables.models.trust import describe_candidate
 from ...tables.reading.training import TrainingFile, select_encoder_rows
-from ...tasks import METHODS, estimator_class, list_methods_with, task_of
+from ...tasks import METHODS, estimator_class, list_methods_with, simple_method_of, task_of
 from ..observer import Observer, capture_warnings
 from ..options.fit import FitOptions
 from ..tasks import Choice, finite
@@ -24,6 +25,7 @@ from .preparing import PreparedTable
 from .result import Training
 
 if TYPE_CHECKING:
+    from ...baselines.candidates import Candidates
     from ...baselines.methods import ComparedMethod
     from ...model_selection import BaselineComparison
 
@@ -50,7 +52,11 @@ def no_time_note(seconds: float, of_a_fit: float) -> str:
 
 
 def compare(
-    training: Training, others: RowMatrix | None, seconds: float, observer: Observer
+    training: Training,
+    others: RowMatrix | None,
+    candidates: Candidates,
+    seconds: float,
+    observer: Observer,
 ) -> tuple[BaselineComparison | None, list[str]]:
     """Compare a model, with its settings, with other methods; and what the user should know.
 
@@ -69,6 +75,7 @@ def compare(
                 known_other=others,
                 groups=prepared.groups,
                 class_names=classes and [quoted(name) for name in classes],
+                candidates=candidates or None,
                 time_budget=seconds,
                 random_state=prepared.settings.get("random_state"),
                 progress=bar,
@@ -172,6 +179,8 @@ def explain_keeping(options: FitOptions, method: str, switch: bool) -> str:
 def fallback_note(kept: str, method: ComparedMethod) -> str:
     """Return how to get a method although the model was ``kept``."""
     title = _method_title(method)
+    if method.is_candidate:
+        return f"{title} is clearly better; it can be the model without this option ({kept})"
     settings = "".join(
         f" {ref(name, value)}"
         for name, value in method.settings.items()
@@ -196,12 +205,15 @@ def switch_method(
     facts, why, is_clear = _facts(method, comparison, prepared.choice.method)
     is_better = "is clearly better" if is_clear else "has a higher held-out score"
     better = f"{title} {is_better}, but"
+    advice = "" if method.is_candidate else f", or pass {ref('method', name)}"
     if expected > seconds:
         return None, (
             f"{better} fitting it takes about {expected:.2g} s, and {seconds:.2g} s of the time "
-            f"budget are left; raise {ref('time_budget')}, or pass {ref('method', name)}"
+            f"budget are left; raise {ref('time_budget')}{advice}"
         )
-    choice = Choice(name, why)
+    choice, task = Choice(name, why), task_of(prepared.choice.method)
+    if method.is_candidate:
+        name = simple_method_of(task)  # which has the parameters of a candidate's model
     given = {k: v for k, v in options.parameters.items() if k in ("n_jobs", "random_state")}
     given |= {
         k: v if k == "target_fpr" else prepared.settings.get(k, v)
@@ -210,7 +222,7 @@ def switch_method(
     }
     run.observer.report_stage(f"fitting {title}, which {is_better}")
     try:
-        settings, _ = collect_parameters(choice, {**method.settings, **given})
+        settings, _ = collect_parameters(Choice(name, why), {**method.settings, **given})
         settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
         estimator = estimator_class(name)(**settings)
         search = SearchPlan(0.0, "defaults")
@@ -222,10 +234,18 @@ def switch_method(
             search=search,
             budget=training.budget,
         )
+        if method.is_candidate:
+            facts["candidate"] = describe_candidate(fitted.estimator, run.save is not None)
     except UserError as error:
         return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
     except KeyboardInterrupt:
-        return None, f"{better} Ctrl-C ended its fit; pass {ref('method', name)} to use it"
+        return None, f"{better} Ctrl-C ended its fit{advice}"
+    except Exception as error:
+        if not method.is_candidate:
+            raise
+        from ...baselines.candidates import describe_error  # slow to import
+
+        return None, f"{better} could not be fitted: {describe_error(error)}"
     fitted.messages.extend(notes)
     prepared = replace(
         prepared, choice=choice, settings=settings, search=search, keeps_rows=False, expected=0.0

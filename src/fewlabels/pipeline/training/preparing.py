@@ -165,6 +165,10 @@ class _Plan(NamedTuple):
 def _make_plan(file: TrainingFile, options: FitOptions, seconds: float) -> _Plan:
     """Plan the fit of a file, with so many seconds for all."""
     choice = choose_method(file.labels, options, n_rows=file.n_rows, seconds=seconds)
+    if options.candidates:
+        from ...baselines.candidates import check_candidates  # slow to import
+
+        check_candidates(options.candidates, task_of(choice.method))
     settings, notes = collect_parameters(choice, options.parameters)
     search = plan_search(choice, options)
     if options.weighing:

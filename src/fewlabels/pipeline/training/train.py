@@ -198,7 +198,7 @@ def _with_comparison(training: Training, options: FitOptions, kept: str, run: Ru
             note = no_time_note(seconds, fitted.seconds)
             facts["notes"].append(run.observer.words(note))
     elif seconds and (options.baselines or no_signal_headline(facts) is None):
-        training = _compare(training, seconds, run.observer)
+        training = _compare(training, options, seconds, run.observer)
         training = _switch_if_better(training, options, kept, run)
         training.metadata["training"]["budget"] |= {"comparing": budget.used - since}
         if run.save:
@@ -306,13 +306,15 @@ def _make_training(
     return Training(prepared, fitted, metadata, tests=tests, budget=budget)
 
 
-def _compare(training: Training, seconds: float, observer: Observer) -> Training:
+def _compare(
+    training: Training, options: FitOptions, seconds: float, observer: Observer
+) -> Training:
     """Compare the model with other methods."""
     prepared = training.prepared
     others, unusable = encode_other_rows(
         prepared.file, prepared.roles, prepared.encoder, prepared.schema
     )
-    comparison, said = compare(training, others, seconds, observer)
+    comparison, said = compare(training, others, options.candidates, seconds, observer)
     facts = training.metadata["training"]
     facts["notes"] += [observer.words(note) for note in unusable + said]
     facts["baselines"] = comparison_facts(comparison, facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -294,6 +294,7 @@ def watch(
     replay: bool = False,
     seed: int = 0,
     empty_rows: str | None = None,
+    trusted: Collection[str] = (),
     form: str | None = None,
     on_start: Callable[[str], None] | None = None,
     on_alarm: Callable[[dict[str, Any]], None] | None = None,
@@ -337,6 +338,8 @@ def watch(
     empty_rows : {"blank", "alarm"}, optional
         Whether rows without a value in any column are alerts; None means as the model was fitted.
         They have no p-value and are no evidence of a change.
+    trusted : collection of str
+        As in :func:`fewlabels.pipeline.score`.
     form : str, optional
         "csv" or "jsonl", of standard input.
     on_start : callable, optional
@@ -362,7 +365,7 @@ def watch(
     observer = observer or Observer()
     check_file(state)
     check(empty_rows=empty_rows)
-    read = read_model(model)
+    read = read_model(model, trusted)
     settings = WatchSettings(read.digest, alpha, run_length, alerts, fdr, adapt, seed, empty_rows)
     with contextlib.closing(State(state)) as kept:
         try:
