@@ -205,11 +205,11 @@ def switch_method(
     facts, why, is_clear = _facts(method, comparison, prepared.choice.method)
     is_better = "is clearly better" if is_clear else "has a higher held-out score"
     better = f"{title} {is_better}, but"
-    advice = "" if method.is_candidate else f", or pass {ref('method', name)}"
+    by_name = "" if method.is_candidate else f"pass {ref('method', name)}"
     if expected > seconds:
         return None, (
             f"{better} fitting it takes about {expected:.2g} s, and {seconds:.2g} s of the time "
-            f"budget are left; raise {ref('time_budget')}{advice}"
+            f"budget are left; raise {ref('time_budget')}{by_name and ', or ' + by_name}"
         )
     choice, task = Choice(name, why), task_of(prepared.choice.method)
     if method.is_candidate:
@@ -239,7 +239,8 @@ def switch_method(
     except UserError as error:
         return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
     except KeyboardInterrupt:
-        return None, f"{better} Ctrl-C ended its fit{advice}"
+        use_it = f"; {by_name} to use it" if by_name else ""
+        return None, f"{better} Ctrl-C ended its fit{use_it}"
     except Exception as error:
         if not method.is_candidate:
             raise
