@@ -237,7 +237,7 @@ def switch_method(
         if method.is_candidate:
             facts["candidate"] = describe_candidate(fitted.estimator, run.save is not None)
     except UserError as error:
-        return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
+        return None, f"{better} can't be delivered: {template(error).rstrip('.')}"
     except KeyboardInterrupt:
         use_it = f"; {by_name} to use it" if by_name else ""
         return None, f"{better} Ctrl-C ended its fit{use_it}"
@@ -246,7 +246,7 @@ def switch_method(
             raise
         from ...baselines.candidates import describe_error  # slow to import
 
-        return None, f"{better} could not be fitted: {describe_error(error)}"
+        return None, f"{better} can't be delivered: {describe_error(error)}"
     fitted.messages.extend(notes)
     prepared = replace(
         prepared, choice=choice, settings=settings, search=search, keeps_rows=False, expected=0.0

@@ -45,7 +45,7 @@ from ..columns.schema import Schema
 from ..file_identity import Identity, StrPath, changed_error, identity_of, read_whole
 from ..limits import check_memory
 from ..sources import existing_file
-from .trust import check_trust, package_version, trusted_types
+from .trust import check_storable, check_trust, package_version, trusted_types
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -109,15 +109,9 @@ def model_bytes(pipeline: BaseEstimator, metadata: dict[str, Any]) -> bytes:
         *before, (name, model) = pipeline.steps
         keep_rows = bool(metadata["training"].get("rows_held"))
         pipeline = Pipeline([*before, (name, _prepare_to_save(model, keep_rows))])
-    try:
-        content = skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED)
-    except Exception as error:
-        if candidate_facts(metadata) is None:
-            raise
-        raise UserError(
-            f"The candidate {metadata['method']} can't be stored in a model file: {error}"
-        ) from error
-    buffer = io.BytesIO(content)
+    if candidate_facts(metadata) is not None:
+        check_storable(pipeline)
+    buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
         metadata = {**metadata, "digest": _digest(archive)}
         archive.writestr(MEMBER, json.dumps(metadata, allow_nan=False))

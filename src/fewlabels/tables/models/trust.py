@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from ..._util.extras import require
 from ..._util.messages import UserError, listing, ref
 from ...tasks import METHODS, candidate_facts, estimator_class
 
@@ -70,15 +71,17 @@ def describe_candidate(model: BaseEstimator, must_be_stored: bool) -> dict[str, 
     top = name.partition(".")[0]
     package = packages_distributions().get(top, [top])[0]
     if must_be_stored or find_spec("skops"):
-        types, why_not = _try_to_store(model)
-        if must_be_stored and types is None:
-            raise UserError(f"a model file can't hold it ({why_not})")
+        try:
+            types = sorted({name, *check_storable(model)})
+        except UserError:
+            if must_be_stored:
+                raise
     return {
         "task": model.task.name,
         "class": name,
         "package": package,
         "version": package_version(package),
-        "types": types and sorted({name, *types}),
+        "types": types,
     }
 
 
@@ -91,8 +94,12 @@ def package_version(package: str) -> str | None:
         return None if known is None else str(known)
 
 
-def _try_to_store(model: BaseEstimator) -> tuple[list[str] | None, str]:
-    """Return the foreign types that a model is stored with, or None and why that fails."""
+def check_storable(model: BaseEstimator) -> list[str]:
+    """Return the foreign types that a candidate's model is stored with.
+
+    A UserError says why a file can't hold it.
+    """
+    require("saving a model file", "skops")
     import skops.io
 
     from ...baselines.candidates import describe_error  # slow to import
@@ -102,8 +109,10 @@ def _try_to_store(model: BaseEstimator) -> tuple[list[str] | None, str]:
         types = skops.io.get_untrusted_types(data=data)
         skops.io.loads(data, trusted=types)
     except Exception as error:  # types of any package
-        return None, describe_error(error)
-    return sorted(set(types) - set(trusted_types())), ""
+        raise UserError(
+            f"A model file can't hold the candidate ({describe_error(error)})."
+        ) from error
+    return sorted(set(types) - set(trusted_types()))
 
 
 def check_trust(
