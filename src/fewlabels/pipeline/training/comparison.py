@@ -13,7 +13,7 @@ from ..._typing import IntArray, RowMatrix
 from ..._util.messages import UserError, quoted, ref, template
 from ...tables.columns.schema import Schema
 from ...tables.columns.target import RowSelection
-from ...tables.models.trust import describe_candidate
+from ...tables.models.trust import describe_candidate, trust_in_words
 from ...tables.reading.training import TrainingFile, select_encoder_rows
 from ...tasks import METHODS, estimator_class, list_methods_with, simple_method_of, task_of
 from ..observer import Observer, capture_warnings
@@ -235,7 +235,9 @@ def switch_method(
             budget=training.budget,
         )
         if method.is_candidate:
-            facts["candidate"] = describe_candidate(fitted.estimator, run.save is not None)
+            candidate = describe_candidate(fitted.estimator, run.save is not None)
+            facts["candidate"] = candidate
+            facts["sentence"] += f"; its model file needs {trust_in_words(candidate['types'])}"
     except UserError as error:
         return None, f"{better} can't be delivered: {template(error).rstrip('.')}"
     except KeyboardInterrupt:

@@ -144,8 +144,10 @@ def check_trust(
     return sorted(foreign)
 
 
-def trust_in_words(types: list[str]) -> str:
-    """Return the option that trusts types, for messages."""
+def trust_in_words(types: list[str] | None) -> str:
+    """Return the option that trusts types, for messages; None for types that aren't known."""
+    if types is None:
+        return ref("trusted")
     return ref("trusted", some=(" --trust ".join(types), repr(types)))
 
 
