@@ -267,6 +267,7 @@ def test_names_that_documents_mention_exist(repository):
         for path in (repository / folder).rglob("*.py")
     )
     foreign = {"KeyboardInterrupt", "ConvergenceWarning", "OMP_NUM_THREADS", "PUSVM", "S3VM"}
+    foreign |= {"TabICLClassifier", "TabPFNClassifier"}
     foreign |= {"all_rows", "check_estimator", "set_output", "solve_name", "CalibrationDisplay"}
     for document in [repository / "README.md", *(repository / "docs").glob("*.md")]:
         if document.name.startswith("migrate-"):  # names of other libraries

@@ -26,9 +26,9 @@ _FITS = {"one_class": 11, "positive_unlabelled": 6, "semi_supervised": 11}
 
 @dataclass(frozen=True, eq=False)
 class CandidateScore:
-    """What a candidate says of rows: a class's decisions, or how normal they are.
+    """Scores that a fitted candidate gives rows: decisions about classes, or how normal they are.
 
-    Decisions of two classes are positive for the second one.
+    Decisions about two classes are positive for the second one.
     """
 
     estimator: BaseEstimator

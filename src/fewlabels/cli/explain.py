@@ -9,7 +9,7 @@ from .. import pipeline
 from .._util.messages import UserError, quoted
 from .._util.option import LIMITS
 from ..pipeline.formatting import number
-from . import progress, show
+from . import show
 from .options import (
     READING,
     Model,
@@ -81,7 +81,6 @@ def explain(
         trusted=trust or (),
         n_jobs=n_jobs,
         of=of,
-        observer=progress.Quiet(),
         **reading,
     )
     if json:

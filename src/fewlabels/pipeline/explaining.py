@@ -21,7 +21,6 @@ from ..tables.names import value_key
 from ..tables.reading.chunks import iterate_chunks
 from ..tables.sources import InMemory, Source
 from ..tables.user_data import make_source
-from .observer import Observer
 from .options.fit import check
 from .scorer import FittedTable, Scorer
 from .tasks import finite
@@ -46,7 +45,6 @@ def explain(
     trusted: Collection[str] = (),
     n_jobs: int | None = None,
     of: str | None = None,
-    observer: Observer | None = None,
     **reading: Any,
 ) -> dict[str, Any]:
     """Explain the scores of some rows of a table.
@@ -70,8 +68,6 @@ def explain(
         Threads; None means all cores.
     of : str, optional
         Of a model of several classes, the class whose score is explained; by default the label.
-    observer : Observer, optional
-        Receives the progress.
     **reading
         ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as in
         :func:`fewlabels.fit_table`.

@@ -97,13 +97,7 @@ def compare(
     )
     held = np.where(has_single_label, np.nan, coded)
     splits = rows.splits(splitter, kept, held, np.isnan(held))
-    balance = getattr(model, "balance", None)
-    if isinstance(balance, Mapping):
-        coded_balance = shares_by_code(balance, classes, np.arange(float(len(classes))))
-        model = clone(model).set_params(balance=coded_balance)
-    ratio = getattr(model, "class_ratio", None)
-    if ratio is not None and not isinstance(ratio, str):
-        model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
+    model = _with_coded_classes(model, classes)
     seed = rng.randint(2**31 - 1)
     own = candidate_methods(candidates, model.task, seed)
     methods = methods_to_compare(model, [*semi_supervised_methods(seed), *own])
@@ -155,6 +149,18 @@ def compare(
 
     scores = run(methods, splits, evaluate, search, find_stop_reason=find_stop_reason, every=folds)
     return replace(comparison, scores=scores, finish=finish)
+
+
+def _with_coded_classes(model: S3VM, classes: AnyArray) -> S3VM:
+    """Return a model whose settings name classes by their codes."""
+    balance = getattr(model, "balance", None)
+    if isinstance(balance, Mapping):
+        coded_balance = shares_by_code(balance, classes, np.arange(float(len(classes))))
+        model = clone(model).set_params(balance=coded_balance)
+    ratio = getattr(model, "class_ratio", None)
+    if ratio is not None and not isinstance(ratio, str):
+        model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
+    return model
 
 
 def _note_predicted_shares(
