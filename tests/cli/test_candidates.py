@@ -290,6 +290,8 @@ def test_a_candidate_that_fails_gets_a_note(home):
     table = found.comparison.table.set_index("name")
     assert table.loc["bad (Failing)", "note"] == "failed: RuntimeError: no weights here"
     assert found.choice.method == "band"
+    found = fit(bands()[0], "kind", candidates=[f"bad={MODULE}:Failing"])
+    assert "the candidate bad (Failing) failed: RuntimeError: no weights here" in found.notes
 
 
 def test_a_candidate_without_time_gets_a_note(monkeypatch):
@@ -303,6 +305,12 @@ def test_a_candidate_without_time_gets_a_note(monkeypatch):
     table = found.table.set_index("name")
     assert table.loc["lof (LocalOutlierFactor)", "note"] == "not finished in time"
     assert found.folds == 1 and table["score"].notna().sum() == 4
+
+    monkeypatch.setattr(one_class, "one_class_methods", lambda seed: [])
+    done.clear()
+    monkeypatch.setattr(Search, "is_over", lambda self: len(done) == 1)
+    fitted = fit(pd.DataFrame(X), candidates={"lof": candidate}, method="svdd")
+    assert "the candidate lof (LocalOutlierFactor) had no time; raise time_budget" in fitted.notes
 
 
 def test_a_fit_that_fails_at_the_end_keeps_the_model(monkeypatch):

@@ -151,7 +151,7 @@ def candidate_methods(candidates: Candidates, task: Task, seed: int) -> list[Com
     """Return the candidates as methods of a comparison."""
     return [
         ComparedMethod(
-            f"{name} ({type(estimator).__name__})",
+            candidate_title(name, estimator),
             with_seed(estimator, seed),
             "labels",
             name,
@@ -162,6 +162,11 @@ def candidate_methods(candidates: Candidates, task: Task, seed: int) -> list[Com
         )
         for name, estimator in candidates.items()
     ]
+
+
+def candidate_title(name: str, estimator: BaseEstimator) -> str:
+    """Return what a candidate is called in a comparison."""
+    return f"{name} ({type(estimator).__name__})"
 
 
 def class_name(estimator: BaseEstimator) -> str:

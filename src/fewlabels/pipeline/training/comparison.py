@@ -84,7 +84,24 @@ def compare(
         return None, [f"not compared with other methods: {template(error).rstrip('.')}"]
     except KeyboardInterrupt:
         return None, ["not compared with other methods, because of Ctrl-C"]
-    return comparison, messages
+    return comparison, messages + _describe_missing(comparison, candidates)
+
+
+def _describe_missing(comparison: BaselineComparison, candidates: Candidates) -> list[str]:
+    """Return why candidates could not be compared, in words."""
+    notes = dict(zip(comparison.table["name"], comparison.table["note"], strict=True))
+    found = []
+    for name, estimator in dict(candidates).items():
+        from ...baselines.candidates import candidate_title  # slow to import
+        from ...model_selection.comparison.method_comparison import UNFINISHED
+
+        title = candidate_title(name, estimator)
+        note = notes.get(title, "")
+        if note == UNFINISHED:
+            found.append(f"the candidate {title} had no time; raise {ref('time_budget')}")
+        elif note.startswith("failed: "):
+            found.append(f"the candidate {title} {note}")
+    return found
 
 
 def comparison_facts(
