@@ -161,7 +161,9 @@ def test_few_labels(run, tmp_path):
     text = page.read_text()
     assert f"Model: tree, the candidate {TREE_TYPES[0]} of scikit-learn" in text
     assert " ".join(trust) in text
-    assert f"tree ({TREE_TYPES[0]}), because its held-out accuracy" in run("inspect", model).out
+    lines = " ".join(run("inspect", model).out.split())
+    assert f"tree ({TREE_TYPES[0]}), because its held-out accuracy" in lines
+    assert f"its model file needs {' '.join(trust)}" in lines
 
     out = tmp_path / "o.csv"
     refused = run("predict", model, table, "-o", out)
