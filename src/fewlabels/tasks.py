@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .base.task import Method, Task
 from .one_class.task import ONE_CLASS
@@ -34,6 +35,27 @@ _TASK_OF = {name: task for task in TASKS for name in task.methods}
 def task_of(name: str) -> Task:
     """Return the task that a method learns."""
     return _TASK_OF[name]
+
+
+def simple_method_of(task: Task) -> str:
+    """Return a simple method of a task, whose class makes models of candidates, too."""
+    return next(name for name, method in task.methods.items() if method.is_baseline)
+
+
+def method_of(metadata: Mapping[str, Any]) -> str:
+    """Return the method whose class a model has, from what its file says.
+
+    A candidate has a name that the user gave it, and the class of a simple method.
+    """
+    candidate = candidate_facts(metadata)
+    if candidate is None:
+        return metadata["method"]
+    return simple_method_of({task.name: task for task in TASKS}[candidate["task"]])
+
+
+def candidate_facts(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what a model file says of a candidate that was delivered; None for other models."""
+    return (metadata["training"].get("delivered") or {}).get("candidate")
 
 
 def list_methods_for(*tasks: Task) -> list[str]:

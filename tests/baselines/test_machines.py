@@ -23,7 +23,8 @@ from fewlabels.onnx import to_onnx
 from fewlabels.positive_unlabelled.task import POSITIVE_UNLABELLED
 from fewlabels.semi_supervised.task import SEMI_SUPERVISED
 from fewlabels.tables.columns.schema import Schema
-from fewlabels.tables.models.files import describe_model, load_model, save_model, trusted_types
+from fewlabels.tables.models.files import describe_model, load_model, save_model
+from fewlabels.tables.models.trust import trusted_types
 from fewlabels.tasks import METHODS, estimator_class, task_of
 
 

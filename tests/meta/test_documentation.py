@@ -262,6 +262,7 @@ def test_names_that_documents_mention_exist(repository):
         for path in (repository / folder).rglob("*.py")
     )
     foreign = {"KeyboardInterrupt", "ConvergenceWarning", "OMP_NUM_THREADS", "PUSVM", "S3VM"}
+    foreign |= {"TabICLClassifier", "TabPFNClassifier"}
     foreign |= {"all_rows", "check_estimator", "set_output", "solve_name", "CalibrationDisplay"}
     for document in [repository / "README.md", *pages()]:
         if document.name == "migrate.md":  # names of other libraries

@@ -22,8 +22,8 @@ from fewlabels.tables.models.files import (
     load_model,
     read_metadata,
     save_model,
-    trusted_types,
 )
+from fewlabels.tables.models.trust import trusted_types
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 SCHEMA = Schema("dense", 2, (Column("a", "number"), Column("b", "number", decimal=",", unit="kg")))

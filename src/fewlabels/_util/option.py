@@ -193,7 +193,7 @@ class OptionRecord:
             value, own = getattr(self, field.name), field.metadata["option"]
             if value is None:
                 value = field.default
-            elif field.default == ():
+            elif field.default == () and not isinstance(value, Mapping):
                 value = as_names(value)
             elif field.type in (str | None, "str | None") and not own.is_parameter:
                 value = str(value)

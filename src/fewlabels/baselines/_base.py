@@ -1,17 +1,19 @@
 """The base class of simple methods as models."""
 
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, MatrixLike, RowMatrix, VectorLike
 from ..kernels.rows import validated_rows
+from .candidates import CandidateScore, with_seed
 from .methods import BaselineSpec
+from .values import ScoreFunction, make_score_function
 
 
 class Fittable(Protocol):
@@ -22,8 +24,6 @@ class Fittable(Protocol):
 
 
 E = TypeVar("E", bound=Fittable)
-# Scores of rows, as a method has learned them.
-ScoreFunction: TypeAlias = Callable[[RowMatrix], FloatArray]
 
 _ROW_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
@@ -37,14 +37,17 @@ def fit_quietly(estimator: E, *data: Any) -> E:
 
 
 class Baseline(BaseEstimator):
-    """An estimator of scikit-learn by its name, the ``method``; ``_specs`` has the methods."""
+    """An estimator of scikit-learn: the ``method``, or one of ``_specs`` by its name."""
 
     _specs: Mapping[str, BaselineSpec] = {}
+    method: str | BaseEstimator
 
     @property
     def title(self) -> str:
         """The name of the method in words."""
-        return self._specs[self.method].name
+        if isinstance(self.method, str):
+            return self._specs[self.method].name
+        return type(self.method).__name__
 
     @property
     def baseline_(self) -> ScoreFunction:
@@ -54,7 +57,11 @@ class Baseline(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.method != "mahalanobis"
+        tags.input_tags.sparse = (
+            self.method != "mahalanobis"
+            if isinstance(self.method, str)
+            else get_tags(self.method).input_tags.sparse
+        )
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -62,12 +69,20 @@ class Baseline(BaseEstimator):
 
     def _make_estimator(self) -> Any:
         """Return a new estimator of the method; a ValueError where there is none of this name."""
+        if not isinstance(self.method, str):
+            return with_seed(self.method, self._seed())
         if self.method not in self._specs:
             raise ValueError(f"Unknown method={self.method!r}; choose {', '.join(self._specs)}.")
         estimator = self._specs[self.method].make(self._seed())
         if "n_jobs" in estimator.get_params():
             estimator.set_params(n_jobs=self.n_jobs)
         return estimator
+
+    def _make_function(self, estimator: Any, X: RowMatrix) -> ScoreFunction:
+        """Return the function that an estimator of the method, fitted to rows X, has learned."""
+        if isinstance(self.method, str):
+            return make_score_function(estimator, X)
+        return CandidateScore(estimator)
 
     def _seed(self) -> int:
         seed = 0 if self.random_state is None else self.random_state

@@ -157,7 +157,7 @@ class ComparedMethod(NamedTuple):
     that model has to be given; a ``title`` names both where the key's isn't enough. A
     model takes so many ``fits``, those for its threshold and probabilities included.
     From ``folds_to_lead`` folds on it is delivered if its score is higher; else it has to be
-    clearly better.
+    clearly better. ``is_candidate``: whether it is the user's own.
     """
 
     name: str
@@ -168,6 +168,7 @@ class ComparedMethod(NamedTuple):
     fits: int = 1
     title: str = ""
     folds_to_lead: float = math.inf
+    is_candidate: bool = False
 
 
 class BaselineSpec(NamedTuple):
@@ -316,3 +317,10 @@ def compute_decision(estimator: BaseEstimator, X: MatrixLike) -> FloatArray:
         return np.asarray(estimator.decision_function(X), dtype=float)
     chances = estimator.predict_proba(X)
     return chances[:, 1] if chances.shape[1] == 2 else chances
+
+
+def compute_normality(estimator: BaseEstimator, X: MatrixLike) -> FloatArray:
+    """Return a detector's scores of rows, greater for rows that are more normal."""
+    if hasattr(estimator, "score_samples"):
+        return np.asarray(estimator.score_samples(X), dtype=float)
+    return np.asarray(estimator.decision_function(X), dtype=float)

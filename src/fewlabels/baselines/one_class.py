@@ -4,7 +4,7 @@ from numbers import Real
 from typing import Self
 
 import numpy as np
-from sklearn.base import OutlierMixin, clone
+from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,8 +16,8 @@ from ..calibration.cross_fitting import left_out_scores
 from ..one_class.task import ONE_CLASS
 from ..rows.grouped_folds import WholeGroups, count_once, group_rows
 from ._base import Baseline, fit_quietly
-from .methods import ONE_CLASS_METHODS
-from .values import DistanceScore, make_score_function
+from .methods import ONE_CLASS_METHODS, compute_normality
+from .values import DistanceScore
 
 _MAX_FOLDS = 10
 
@@ -30,9 +30,10 @@ class OneClassBaseline(OutlierMixin, Baseline):
 
     Parameters
     ----------
-    method : str, default="root-neighbours"
+    method : str or estimator, default="root-neighbours"
         "neighbours": distance to the 10th nearest row; "root-neighbours": to the root-n-th of n
-        rows; "isolation-forest", "mahalanobis": scikit-learn's.
+        rows; "isolation-forest", "mahalanobis": scikit-learn's. Or an outlier detector of
+        scikit-learn.
     target_fpr : float, default=0.05
         Share of new normal rows that may be called outside, in (0, 1).
     random_state : int, RandomState or None, default=None
@@ -78,7 +79,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
 
     def __init__(
         self,
-        method: str = "root-neighbours",
+        method: str | BaseEstimator = "root-neighbours",
         target_fpr: float = 0.05,
         random_state: RandomStateLike = None,
         n_jobs: int | None = None,
@@ -108,7 +109,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
                 )
             )
         estimator, X = self._make_estimator(), self._check_training_rows(X)
-        function = make_score_function(fit_quietly(estimator, X), X)
+        function = self._make_function(fit_quietly(estimator, X), X)
         groups = group_rows(X)
         once = count_once(np.arange(X.shape[0]), np.zeros(X.shape[0]), groups)
         if isinstance(function, DistanceScore):
@@ -118,7 +119,9 @@ class OneClassBaseline(OutlierMixin, Baseline):
             scores = left_out_scores(
                 X.shape[0],
                 list(WholeGroups(folds).split(np.empty(X.shape[0]), None, groups)),
-                lambda train, test: fit_quietly(clone(estimator), X[train]).score_samples(X[test]),
+                lambda train, test: compute_normality(
+                    fit_quietly(clone(estimator), X[train]), X[test]
+                ),
             )
         self._function = function
         tie = TIE * float(np.abs(scores).max(initial=0.0))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
@@ -19,9 +19,9 @@ from ..data.labels.positive_unlabelled import read_labels
 from ..positive_unlabelled.scores import quantile_cut
 from ..positive_unlabelled.task import POSITIVE_UNLABELLED
 from ..rows.grouped_folds import WholeGroups, group_rows, kinds_of_groups
-from ._base import Baseline, ScoreFunction, fit_quietly
-from .methods import POSITIVE_UNLABELLED_METHODS, compute_decision
-from .values import ForestVotes, make_score_function
+from ._base import Baseline, fit_quietly
+from .methods import POSITIVE_UNLABELLED_METHODS
+from .values import ForestVotes, ScoreFunction
 
 _MAX_FOLDS = 5
 # Scores nearer than this share of the largest are equal.
@@ -40,10 +40,10 @@ class PUBaseline(ClassifierMixin, Baseline):
 
     Parameters
     ----------
-    method : str, default="forest"
+    method : str or estimator, default="forest"
         "forest": a forest with the size of leaves and the columns per split that do best out of
         bag; "random-forest": one with 5 rows in a leaf; "pu-logistic": logistic regression;
-        "pu-svm": scikit-learn's SVC. Classes are weighted.
+        "pu-svm": scikit-learn's SVC. Classes are weighted. Or a classifier of scikit-learn.
     prior : "estimate" or float, default="estimate"
         Share of positives among the *unlabelled* rows, in (0, 1).
     pos_label : label or None, default=None
@@ -86,7 +86,7 @@ class PUBaseline(ClassifierMixin, Baseline):
 
     def __init__(
         self,
-        method: str = "forest",
+        method: str | BaseEstimator = "forest",
         prior: float | str = "estimate",
         pos_label: Any = None,
         random_state: RandomStateLike = None,
@@ -205,9 +205,9 @@ class PUBaseline(ClassifierMixin, Baseline):
         y, groups = positive.astype(int), group_rows(X, positive.astype(int) - 1)
         of_groups = kinds_of_groups(positive, groups)
         fewest = int(min(of_groups.sum(), (~of_groups).sum()))
-        if hasattr(estimator, "oob_score"):
+        if isinstance(self.method, str) and hasattr(estimator, "oob_score"):
             estimator.set_params(oob_score=True)
-        function = make_score_function(fit_quietly(estimator, X, y), X)
+        function = self._make_function(fit_quietly(estimator, X, y), X)
         if isinstance(function, ForestVotes):
             held_out = estimator.oob_decision_function_[:, 1]
             missing = ~np.isfinite(held_out)  # rows that are in all bags
@@ -218,8 +218,8 @@ class PUBaseline(ClassifierMixin, Baseline):
         held_out = left_out_scores(
             len(y),
             list(WholeGroups(folds).split(X, y, groups)),
-            lambda train, test: compute_decision(
-                fit_quietly(clone(estimator), X[train], y[train]), X[test]
-            ),
+            lambda train, test: self._make_function(
+                fit_quietly(clone(estimator), X[train], y[train]), X[train]
+            )(X[test]),
         )
         return function, held_out

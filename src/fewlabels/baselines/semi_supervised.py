@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
@@ -18,7 +18,6 @@ from ..rows.grouped_folds import WholeGroups, group_rows, kinds_of_groups, take_
 from ..semi_supervised.task import SEMI_SUPERVISED
 from ._base import Baseline, E, fit_quietly
 from .methods import SEMI_SUPERVISED_METHODS
-from .values import make_score_function
 
 _MAX_FOLDS = 10
 
@@ -33,11 +32,11 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
 
     Parameters
     ----------
-    method : str, default="logistic"
+    method : str or estimator, default="logistic"
         "logistic", "svm", "extra-trees": logistic regression, SVC and extremely random trees of
         the labels alone; "self-training": of logistic regression; "spreading": label spreading
         over the 7 nearest neighbours; "tuned-spreading": over the graph that does best on labels
-        held out.
+        held out. Or a classifier of scikit-learn, which learns from the labels alone.
     unlabeled : object, default=-1
         The mark of unlabelled rows, besides missing values; None for none.
     random_state : int, RandomState or None, default=None
@@ -74,7 +73,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
 
     def __init__(
         self,
-        method: str = "logistic",
+        method: str | BaseEstimator = "logistic",
         unlabeled: Any = -1,
         random_state: RandomStateLike = None,
         n_jobs: int | None = None,
@@ -99,7 +98,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         check_consistent_length(X, y)
         label, self.classes_, _ = read_semi_labels(y, self.unlabeled)
         place = class_indices(label, len(self.classes_))
-        self._function = make_score_function(self._fit_method(estimator, X, place), X)
+        self._function = self._make_function(self._fit_method(estimator, X, place), X)
         places = np.where(place < 0, class_of(self._function(X)), place)
         self.transduction_ = self.classes_[places]
         self._curve = self._fit_curve(estimator, X, place)
@@ -180,7 +179,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
 
     def _fit_method(self, estimator: E, X: RowMatrix, place: IntArray) -> E:
         """Return the estimator, fitted to places of classes (-1: none)."""
-        if self._specs[self.method].trains_on == "labels":
+        if not isinstance(self.method, str) or self._specs[self.method].trains_on == "labels":
             known = np.flatnonzero(place >= 0)
             X, place = X[known], place[known]
         return fit_quietly(estimator, X, place)
@@ -200,7 +199,7 @@ class SemiSupervisedBaseline(ClassifierMixin, Baseline):
         def held_out(_: IntArray, test: IntArray) -> FloatArray:
             hidden = place.copy()
             hidden[known[test]] = -1
-            return make_score_function(self._fit_method(clone(estimator), X, hidden), X)(
+            return self._make_function(self._fit_method(clone(estimator), X, hidden), X)(
                 X[known[test]]
             )
 

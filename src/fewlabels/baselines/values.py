@@ -1,7 +1,8 @@
 """The functions of rows that simple methods learn, and that files can hold."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,10 @@ from sklearn.semi_supervised import LabelSpreading
 
 from .._typing import FloatArray, RowMatrix
 from ..kernels.forest import Forest
-from ._base import ScoreFunction
 from .methods import NeighborDistance, TunedSpreading, compute_decision
+
+# Scores of rows, as a method has learned them.
+ScoreFunction: TypeAlias = Callable[[RowMatrix], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,13 @@ from .. import pipeline
 from .._util.messages import UserError, quoted
 from .._util.option import LIMITS
 from ..pipeline.formatting import number
-from . import progress, show
+from . import show
 from .options import (
     READING,
     Model,
     OptionGroup,
     Threads,
+    Trust,
     argument,
     expand_groups,
     plain_option,
@@ -55,6 +56,7 @@ def explain(
         int,
         typer.Option(metavar="N", help="Seed for sampling typical rows.", rich_help_panel=LIMITS),
     ] = 0,
+    trust: Trust = None,
     n_jobs: Threads = None,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -76,9 +78,9 @@ def explain(
         row,
         background=background,
         seed=seed,
+        trusted=trust or (),
         n_jobs=n_jobs,
         of=of,
-        observer=progress.Quiet(),
         **reading,
     )
     if json:

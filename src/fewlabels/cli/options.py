@@ -188,6 +188,15 @@ Threads = Annotated[
     int | None,
     typer.Option(metavar="N", help="Threads. (default: all cores)", rich_help_panel=LIMITS),
 ]
+Trust = Annotated[
+    list[str] | None,
+    plain_option(
+        "--trust",
+        metavar="TYPE",
+        help="Type of a candidate that MODEL may hold, as the error without it says. Repeatable.",
+        rich_help_panel=LIMITS,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 SummaryAsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 

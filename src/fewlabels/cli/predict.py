@@ -25,7 +25,9 @@ from .show import say
 from .streams import STREAM, Format, choose_format, input_file, output_file, output_or_stream
 
 _SCORING = OptionGroup("fdr", "empty_rows", *READING, *CLUSTER, schema=ScoreFileOptions)
-_WRITING = OptionGroup("prefix", "skip_missing", "safe_cells", "n_jobs", schema=ScoreFileOptions)
+_WRITING = OptionGroup(
+    "prefix", "skip_missing", "safe_cells", "trusted", "n_jobs", schema=ScoreFileOptions
+)
 
 
 @expand_groups

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._typing import MatrixLike, RandomStateLike, RowMatrix, VectorLike
 from ..base.task import Task
+from ..baselines.candidates import Candidates, check_candidates, read_candidates
 from ..kernels.rows import canonical, checked_rows
 from ..one_class.task import ONE_CLASS
 from ..rows.grouped_folds import group_rows
@@ -29,6 +30,7 @@ def compare_with_baselines(
     known_other: MatrixLike | None = None,
     groups: VectorLike | None = None,
     class_names: Sequence[str] | None = None,
+    candidates: Candidates | None = None,
     time_budget: float = 60,
     random_state: RandomStateLike = None,
     progress: bool = False,
@@ -74,6 +76,10 @@ def compare_with_baselines(
     class_names : sequence of str, default=None
         What to call the classes of an S3VM in words, in their order; None means by their
         labels.
+    candidates : dict of str to estimator, default=None
+        Classifiers of scikit-learn's form to compare with as well, by name, trained on the
+        labelled rows, or on positive against unlabelled rows; outlier detectors for models
+        without labels.
     time_budget : float, default=60
         Seconds after which nothing more is begun, > 0.
     random_state : int, RandomState or None, default=None
@@ -121,12 +127,22 @@ def compare_with_baselines(
     model = estimator[-1] if is_pipeline else estimator
     steps = estimator[:-1] if is_pipeline and len(estimator) > 1 else None
     _check(model, X, y, known_other)
+    candidates = read_candidates(candidates or {})
+    check_candidates(candidates, model.task)
     X = _read_rows(X, steps, "X")
     rows = ComparedRows(X, y, steps, None if groups is None else group_rows(X, groups=groups))
     if known_other is not None:
         known_other = _read_rows(known_other, steps, "known_other")
     compare = _import_comparison(model.task).compare
-    details = compare(model, rows, search, rng, known_other=known_other, class_names=class_names)
+    details = compare(
+        model,
+        rows,
+        search,
+        rng,
+        known_other=known_other,
+        class_names=class_names,
+        candidates=candidates,
+    )
     return details.result(search)
 
 

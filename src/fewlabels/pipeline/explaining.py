@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +21,6 @@ from ..tables.names import value_key
 from ..tables.reading.chunks import iterate_chunks
 from ..tables.sources import InMemory, Source
 from ..tables.user_data import make_source
-from .observer import Observer
 from .options.fit import check
 from .scoring.scorer import FittedTable, Scorer
 from .tasks import finite
@@ -43,9 +42,9 @@ def explain(
     *,
     background: TableLike | None = None,
     seed: int = 0,
+    trusted: Collection[str] = (),
     n_jobs: int | None = None,
     of: str | None = None,
-    observer: Observer | None = None,
     **reading: Any,
 ) -> dict[str, Any]:
     """Explain the scores of some rows of a table.
@@ -63,12 +62,12 @@ def explain(
         last row to explain and at least a piece of the file.
     seed : int
         Seed of their draw.
+    trusted : collection of str
+        As in :func:`fewlabels.pipeline.score`.
     n_jobs : int, optional
         Threads; None means all cores.
     of : str, optional
         Of a model of several classes, the class whose score is explained; by default the label.
-    observer : Observer, optional
-        Receives the progress.
     **reading
         ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as in
         :func:`fewlabels.fit_table`.
@@ -84,7 +83,7 @@ def explain(
         if not 1 <= number <= sys.maxsize:
             raise UserError(f"{ref('row', number)} is out of range; rows are counted from 1.")
     data = make_source(data, **reading)
-    scorer = Scorer(model, n_jobs)
+    scorer = Scorer(model, n_jobs, trusted=trusted)
     chosen, usual, remarks = _read(data, scorer.schema, numbers, background is None, seed)
     source = data
     if background is not None:

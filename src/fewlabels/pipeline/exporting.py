@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._typing import PathLike
-from .._util.messages import UserError, listing, quoted
+from .._util.messages import UserError, listing, quoted, ref
 from ..tables.atomic import replacing
-from ..tables.models.files import damaged_model_error
+from ..tables.models.files import damaged_model_error, read_metadata
 from ..tables.paths import check_output
+from ..tasks import candidate_facts
 from .observer import Observer
 from .scoring.scorer import FittedTable, Scorer
 
@@ -46,6 +48,12 @@ def export(
     if Path(out).suffix.lower() != ".onnx":
         raise UserError(f"{out} must end in .onnx, not {quoted(Path(out).suffix)}.")
     check_output(out, inputs=[model])
+    known = read_metadata(model) if isinstance(model, str | os.PathLike) else model.metadata
+    if candidate_facts(known) is not None:
+        raise UserError(
+            f"The candidate {known['method']} has no ONNX form; fit a model without "
+            f"{ref('candidates')} to export it."
+        )
     scorer = Scorer(model)
     schema, metadata = scorer.schema, scorer.metadata
     if not isinstance(metadata["created"], str):

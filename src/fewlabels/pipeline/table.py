@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +148,7 @@ class TableFit:
         return None if self.report is None else self.report._repr_html_()
 
 
-def load(path: PathLike) -> TableFit:
+def load(path: PathLike, *, trusted: Collection[str] = ()) -> TableFit:
     """Load a model file, which ``fewlabels fit`` or :meth:`TableFit.save` wrote.
 
     Use it to score tables in Python, or to change a deployed model: ``model[:-1]`` turns a table
@@ -158,6 +159,9 @@ def load(path: PathLike) -> TableFit:
     ----------
     path : path-like
         The model file. It is checked before anything in it runs.
+    trusted : collection of str, default=()
+        Types that you trust in the file of a candidate, which may run any code; the error of a
+        call without them names them.
 
     Returns
     -------
@@ -167,7 +171,8 @@ def load(path: PathLike) -> TableFit:
     Raises
     ------
     UserError
-        There is no such file, it isn't a model, or it contains types that no model has.
+        There is no such file, it isn't a model, it contains types that no model has, or a
+        candidate whose types aren't trusted or not installed.
 
     Examples
     --------
@@ -181,7 +186,7 @@ def load(path: PathLike) -> TableFit:
     >>> deployed.model[-1].forget([0, 1]).training_rows_.X.shape
     (198, 3)
     """
-    model, schema, metadata = load_model(path)
+    model, schema, metadata = load_model(path, trusted)
     training = metadata["training"]
     return TableFit(
         model=model,

@@ -33,7 +33,7 @@ from ..tables.reading.chunks import Chunk, iterate_chunks
 from ..tables.reading.new_labels import NewLabels
 from ..tables.sources import InMemory, Source, input_format
 from ..tables.user_data import make_source
-from ..tasks import METHODS
+from ..tasks import METHODS, candidate_facts
 from .observer import Observer, capture_warnings, interruptible
 from .options.documentation import takes
 from .options.update import UpdateOptions
@@ -73,6 +73,8 @@ def update(model: PathLike, **options: Any) -> dict[str, Any]:
         if data is not None:
             input_format(data)
         check_model_output(output, asked.force, inputs=[] if data is None else [data])
+        if candidate_facts(read.metadata) is not None:
+            raise _not_updatable_error(model, read.metadata)
         loaded = read.load()
         _check_updatable(model, loaded, asked.consolidate)
         _check_new(asked.new_classes, loaded.metadata)
@@ -133,15 +135,20 @@ def no_rows_message(model: PathLike, metadata: dict[str, Any]) -> str:
     )
 
 
+def _not_updatable_error(model: PathLike, metadata: dict[str, Any]) -> UserError:
+    """Return the error for a model whose method can't learn further rows."""
+    return UserError(
+        f"{model} is a model of type {metadata['method']}, which can't be updated; fit a new "
+        "model to all rows."
+    )
+
+
 def _check_updatable(model: PathLike, loaded: LoadedModel, consolidate: bool) -> None:
     """Refuse a model that cannot be updated as asked."""
     metadata, estimator = loaded.metadata, loaded.pipeline[-1]
     name = metadata["method"]
     if not hasattr(estimator, "partial_fit"):
-        raise UserError(
-            f"{model} is a model of type {name}, which can't be updated; fit a new model to all "
-            "rows."
-        )
+        raise _not_updatable_error(model, metadata)
     if not estimator.holds_rows_:
         raise UserError(no_rows_message(model, metadata))
     if not metadata["training"].keys() >= _NEEDED:

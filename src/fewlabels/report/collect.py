@@ -15,7 +15,7 @@ from ..model_selection.comparison.result import BaselineComparison
 from ..tables.formats.registry import extension_of
 from ..tables.models.cautions import list_cautions, no_signal_headline
 from ..tables.reading.training import TrainingFile
-from ..tasks import METHODS, task_of
+from ..tasks import METHODS, candidate_facts, method_of, task_of
 from .contents import Contents, Findings
 from .fit import Fit
 from .page import words as write
@@ -60,8 +60,7 @@ def collect(
     """
     fit = Fit(**parts)
     file, estimator, metadata, comparison = fit.file, fit.estimator, fit.metadata, fit.comparison
-    training, method = metadata["training"], METHODS[metadata["method"]]
-    task = task_of(metadata["method"])
+    training, task = metadata["training"], task_of(method_of(metadata))
     findings = _prepend_cautions(_findings_without_signal(fit) or _find(fit, task), training)
     notes = [_as_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.deadline.cut:
@@ -78,7 +77,7 @@ def collect(
         version=metadata["versions"]["fewlabels"],
         command=command,
         method=metadata["method"],
-        title=method.title,
+        title=_method_title(metadata),
         task=task,
         reason=training["choice"],
         findings=findings,
@@ -99,6 +98,15 @@ def collect(
         usage=_usage_examples(metadata, model_path, file, findings),
     )
     return render_all(contents, words)
+
+
+def _method_title(metadata: dict[str, Any]) -> str:
+    """Return what the method is called in full; a candidate by its class."""
+    candidate = candidate_facts(metadata)
+    if candidate is None:
+        return METHODS[metadata["method"]].title
+    version = f" {candidate['version']}" if candidate["version"] else ""
+    return f"candidate {candidate['class']} of {candidate['package']}{version}"
 
 
 def _findings_without_signal(fit: Fit) -> Findings | None:
@@ -206,17 +214,22 @@ def _usage_examples(
     model, data = Path(model_path).name, file.name
     suffix = extension_of(data)
     new, quoted = f"new{suffix}", shlex.quote(model)
-    code = [("Score new rows", f"fewlabels predict {quoted} {new} -o scored.csv")]
+    types = (candidate_facts(metadata) or {}).get("types") or []
+    trust, trusted = "".join(f" --trust {name}" for name in types), ""
+    if types:
+        trusted = f", trusted={types!r}"
+    code = [("Score new rows", f"fewlabels predict {quoted} {new}{trust} -o scored.csv")]
     if findings.rankings and len(findings.rankings[0].rows):
         row = int(findings.rankings[0].rows["row"].iloc[0])
-        command = f"fewlabels explain {quoted} {shlex.quote(data)} --row {row}"
+        command = f"fewlabels explain {quoted} {shlex.quote(data)}{trust} --row {row}"
         code.append(("Why a row has its score", command))
     if metadata["training"].get("rows_held"):
         title = "Add rows, with or without labels, without refitting"
         code.append((title, f"fewlabels update {quoted} more{suffix}"))
     code.append(("Show what the model contains", f"fewlabels inspect {quoted}"))
     # A file is read as the model was fitted: pandas would guess other types.
-    python = f'answers = pipeline.score({model!r}, {new!r})\nscores = answers["score"]'
+    call = f"pipeline.score({model!r}, {new!r}{trusted})"
+    python = f'answers = {call}\nscores = answers["score"]'
     code.append(("From Python", f"from fewlabels import pipeline\n\n{python}"))
     return code
 

@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from ..._util.threads import one_blas_thread
+from ...baselines.candidates import describe_error
 from ...baselines.methods import ComparedMethod
 from ...metrics.intervals import cross_fitted_interval
 from ...rows.grouped_folds import Split, group_rows, splits_counted_once, take_groups
@@ -207,7 +208,8 @@ def run(
 
     After ``every`` so many folds ``find_stop_reason`` gets the scores so far, and returns why no
     further fold is needed, or nothing. The ``first`` methods go through so many folds before the
-    others begin; else all methods run on a fold before the next one.
+    others begin, and all others before candidates, which come last and may be slow; else all
+    methods run on a fold before the next one.
     """
     scores = Scores(methods)
 
@@ -224,16 +226,25 @@ def run(
                 raise
             scores.failures[place] = f"failed: {str(error).splitlines()[0]}"
             return None
+        except Exception as error:
+            if not methods[place].is_candidate:
+                raise
+            scores.failures[place] = f"failed: {describe_error(error)}"
+            return None
         scores.seconds[place].append(time.perf_counter() - started)
         search.note_duration(scores.seconds[place][-1])
         return output
 
     n, every = len(methods), min(every, len(splits))
+    own = n - sum(method.is_candidate for method in methods)
     order = [
         *product(range(every), range(first)),
-        *product(range(every), range(first, n)),
+        *product(range(every), range(first, own)),
+        *product(range(every), range(own, n)),
         *product(range(every, len(splits)), range(n)),
     ]
+    if own < n:
+        first = first or own
     with one_blas_thread(), search.running("baselines", n * len(splits)):
         for fold, place in order:
             if search.is_over():

@@ -13,6 +13,7 @@ from .folds import Scores, Timing
 from .result import BaselineComparison
 from .verdict import compare_scores, half_width_factor, make_differences
 
+UNFINISHED = "not finished in time"
 _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 
 
@@ -201,7 +202,7 @@ def _make_table(scores: Scores, scored: bool) -> pd.DataFrame:
         note = scores.failures[place] or scores.notes.get(place, "")
         score = low = high = np.nan
         if place not in scores.running:
-            note = note or "not finished in time"
+            note = note or UNFINISHED
         elif scored:
             at = scores.running.index(place)
             score, apart = scores.mean[at], half * scores.error[at]

@@ -56,7 +56,8 @@ class BaselineComparison:
         ``ours`` and ``baselines``, ranks as shares, 0 the most unusual (the baselines' mean).
     offer : str
         Where another method is clearly ahead: its name as a model, for ``fewlabels fit
-        --method`` and, of the methods in ``fewlabels.baselines``, as their ``method``; else "".
+        --method`` and, of the methods in ``fewlabels.baselines``, as their ``method``, or the
+        name of a candidate; else "".
     folds : int
         Folds that the methods compared have in common.
     rows : int

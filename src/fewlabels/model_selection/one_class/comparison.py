@@ -11,7 +11,13 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from ..._typing import FloatArray, IntArray, RowMatrix
-from ...baselines.methods import ComparedMethod, methods_to_compare, one_class_methods
+from ...baselines.candidates import Candidates, candidate_methods
+from ...baselines.methods import (
+    ComparedMethod,
+    compute_normality,
+    methods_to_compare,
+    one_class_methods,
+)
 from ...one_class.base import OneClassEstimator
 from ...rows.grouped_folds import Split, WholeGroups, count_once
 from ...rows.neighbors import far_from_neighbors
@@ -47,6 +53,7 @@ def compare(
     *,
     known_other: RowMatrix | None = None,
     class_names: Sequence[str] | None = None,
+    candidates: Candidates,
 ) -> MethodComparison:
     """Score methods if there are known anomalies; add agreement and disagreements anyway."""
     measure = f"{model.task.score}, held-out rows against known anomalies"
@@ -69,7 +76,8 @@ def compare(
     for repeat in range(_REPEATS):
         folds = KFold(_FOLDS, shuffle=True, random_state=(seed + repeat) % (2**31 - 1))
         splits += rows.splits(WholeGroups(folds), kept, np.zeros(n, int))
-    methods = methods_to_compare(model, one_class_methods(seed))
+    own = candidate_methods(candidates, model.task, seed)
+    methods = methods_to_compare(model, [*one_class_methods(seed), *own])
     target_fpr = getattr(model, "target_fpr", None) or _TARGET_FPR
 
     def evaluate(
@@ -85,10 +93,10 @@ def compare(
             outside = estimator.fit(encoded, **weights).predict(held) < 0
             score = estimator.score_samples(held)
         else:
-            cut = np.quantile(estimator.fit(encoded).score_samples(encoded), target_fpr)
-            score = estimator.score_samples(held)
+            cut = np.quantile(compute_normality(estimator.fit(encoded), encoded), target_fpr)
+            score = compute_normality(estimator, held)
             outside = score < cut
-        return score, outside, *(estimator.score_samples(part) for part in other)
+        return score, outside, *(compute_normality(estimator, part) for part in other)
 
     def find_stop_reason(scores: Scores) -> str:
         if known_other is None:

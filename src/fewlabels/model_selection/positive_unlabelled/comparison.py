@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
+from ...baselines.candidates import Candidates, candidate_methods
 from ...baselines.methods import (
     ComparedMethod,
     compute_decision,
@@ -55,6 +56,7 @@ def compare(
     *,
     known_other: RowMatrix | None = None,
     class_names: Sequence[str] | None = None,
+    candidates: Candidates,
 ) -> MethodComparison:
     """Score ours and the baselines."""
     rows_compared = "held-out positives against held-out unlabelled rows"
@@ -75,9 +77,9 @@ def compare(
     )
     mark = positive.astype(int)
     splits = rows.splits(splitter, kept, mark, mark)
-    methods = methods_to_compare(
-        model, make_methods(model, rng.randint(2**31 - 1), prior), prior=prior
-    )
+    seed = rng.randint(2**31 - 1)
+    own = candidate_methods(candidates, model.task, seed)
+    methods = methods_to_compare(model, [*make_methods(model, seed, prior), *own], prior=prior)
 
     def evaluate(
         method: ComparedMethod, fold: int, train: IntArray, test: IntArray

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix
+from ...baselines.candidates import Candidates, candidate_methods
 from ...baselines.methods import (
     MAJORITY,
     ComparedMethod,
@@ -61,6 +62,7 @@ def compare(
     *,
     known_other: RowMatrix | None = None,
     class_names: Sequence[str] | None = None,
+    candidates: Candidates,
 ) -> MethodComparison:
     """Score ours and the baselines."""
     comparison = MethodComparison(model.task, f"{model.task.score} on held-out labelled rows")
@@ -95,14 +97,10 @@ def compare(
     )
     held = np.where(has_single_label, np.nan, coded)
     splits = rows.splits(splitter, kept, held, np.isnan(held))
-    balance = getattr(model, "balance", None)
-    if isinstance(balance, Mapping):
-        coded_balance = shares_by_code(balance, classes, np.arange(float(len(classes))))
-        model = clone(model).set_params(balance=coded_balance)
-    ratio = getattr(model, "class_ratio", None)
-    if ratio is not None and not isinstance(ratio, str):
-        model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
-    methods = methods_to_compare(model, semi_supervised_methods(rng.randint(2**31 - 1)))
+    model = _with_coded_classes(model, classes)
+    seed = rng.randint(2**31 - 1)
+    own = candidate_methods(candidates, model.task, seed)
+    methods = methods_to_compare(model, [*semi_supervised_methods(seed), *own])
 
     def evaluate(
         method: ComparedMethod, fold: int, train: IntArray, test: IntArray
@@ -114,7 +112,8 @@ def compare(
             estimator.set_params(unlabeled=None)
             estimator.fit(encoded, coded[train])
         elif method.trains_on == "labels":
-            estimator.fit(_safe_indexing(encoded, np.flatnonzero(known)), coded[train][known])
+            labelled_rows = _safe_indexing(encoded, np.flatnonzero(known))
+            estimator.fit(labelled_rows, coded[train][known].astype(int))
         else:
             estimator.fit(encoded, np.where(known, coded[train], -1).astype(int))
         free = _safe_indexing(encoded, np.flatnonzero(~known)[:_MAX_PREDICTED_ROWS])
@@ -150,6 +149,18 @@ def compare(
 
     scores = run(methods, splits, evaluate, search, find_stop_reason=find_stop_reason, every=folds)
     return replace(comparison, scores=scores, finish=finish)
+
+
+def _with_coded_classes(model: S3VM, classes: AnyArray) -> S3VM:
+    """Return a model whose settings name classes by their codes."""
+    balance = getattr(model, "balance", None)
+    if isinstance(balance, Mapping):
+        coded_balance = shares_by_code(balance, classes, np.arange(float(len(classes))))
+        model = clone(model).set_params(balance=coded_balance)
+    ratio = getattr(model, "class_ratio", None)
+    if ratio is not None and not isinstance(ratio, str):
+        model = clone(model).set_params(class_ratio=read_ratio(ratio, classes))
+    return model
 
 
 def _note_predicted_shares(

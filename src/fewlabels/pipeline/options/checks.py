@@ -19,7 +19,7 @@ def parse_options(given: dict[str, Any]) -> FitOptions:
     This is checked before anything is read.
     """
     refuse_unknown(FitOptions, given)
-    options = _with_label_file(FitOptions(**given))
+    options = _with_candidates(_with_label_file(FitOptions(**given)))
     _check_method(options)
     if options.prior_convention is not None and not isinstance(options.prior, Real):
         raise UserError(
@@ -64,6 +64,21 @@ def _with_label_file(options: FitOptions) -> FitOptions:
             f"omit {ref('target')}."
         )
     return dataclasses.replace(options, target=target, labels=labels)  # all steps take these
+
+
+def _with_candidates(options: FitOptions) -> FitOptions:
+    """Return the same with estimators for candidates, which need a comparison."""
+    if not options.candidates:
+        return options
+    if options.baselines is False:
+        raise UserError(
+            f"{ref('candidates')} enters a comparison, and {ref('baselines', False)} skips it; "
+            "omit one of the options."
+        )
+    from ...baselines.candidates import read_candidates  # slow to import
+
+    candidates = read_candidates(options.candidates)
+    return dataclasses.replace(options, candidates=candidates, baselines=True)
 
 
 def _check_method(options: FitOptions) -> None:

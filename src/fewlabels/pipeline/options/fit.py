@@ -366,6 +366,16 @@ class FitOptions(OptionRecord, ReadingOptions, ClusterOptions):
         TIME,
         unset="if there is a time budget, and a report or labels that show which method is better",
     )
+    candidates: Any = option(
+        (),
+        "Classifier, or outlier detector for one class, in scikit-learn's form to compare with as "
+        "well. It becomes the model if it is clearly better. On the command line, a class that "
+        "is made without arguments.",
+        TIME,
+        flag="--candidate",
+        metavar="NAME=MODULE:CLASS",
+        accepts="dict of str to estimator",
+    )
     report: bool = option(True, "Whether to make a report.", shown=PYTHON)
     tol: float | None = parameter(
         "Solver tolerance.",

@@ -8,7 +8,7 @@ from .watch import WATCH
 
 _ALL = WATCH | UPDATE | SCORE_FILE | FIT
 # Arguments of functions for which an option has another name.
-_OPTIONS = {"pos_label": "positive"}
+_OPTIONS = {"pos_label": "positive", "trusted": "trust"}
 
 
 def flags(name: str) -> tuple[str, str]:

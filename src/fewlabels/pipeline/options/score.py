@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._util.option import (
+    LIMITS,
     OUTPUT,
     PYTHON,
     OptionRecord,
@@ -32,6 +33,14 @@ class ScoreOptions(OptionRecord, ReadingOptions):
     )
     empty_rows: str | None = declare(
         None, FIT["empty_rows"]._replace(unset="as the model was fitted")
+    )
+    trusted: Any = option(
+        (),
+        "Type of a candidate that the model file may hold, as the error without it says.",
+        LIMITS,
+        flag="--trust",
+        metavar="TYPE",
+        accepts="str or sequence of str",
     )
     n_jobs: int | None = declare(None, FIT["n_jobs"]._replace(is_parameter=False))
     observer: Any = declare(None, FIT["observer"])

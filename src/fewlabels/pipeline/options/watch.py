@@ -98,6 +98,7 @@ class WatchOptions(OptionRecord, ReadingOptions):
         _OUTPUTS,
     )
     empty_rows: str | None = declare(None, SCORE_FILE["empty_rows"])
+    trusted: Any = declare((), SCORE_FILE["trusted"])
     form: str | None = option(
         None, "Format of standard input.", flag="--format", choices=("csv", "jsonl")
     )

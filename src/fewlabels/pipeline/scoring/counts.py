@@ -11,7 +11,7 @@ from ..._typing import ObjectArray
 from ...tables.columns.column import are_blank
 from ...tables.columns.tally import Tally, UnknownValues
 from ...tables.columns.target import make_target_key
-from ...tasks import task_of
+from ...tasks import method_of, task_of
 
 if TYPE_CHECKING:
     from ...tables.reading.chunks import Chunk
@@ -26,7 +26,7 @@ class LabelAgreement:
     """
 
     def __init__(self, metadata: dict[str, Any]) -> None:
-        training, task = metadata["training"], task_of(metadata["method"])
+        training, task = metadata["training"], task_of(method_of(metadata))
         self.column = training.get("target") if task.takes_labels else None
         names = task.class_names(training).values()
         self._key = make_target_key(training)

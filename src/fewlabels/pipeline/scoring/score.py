@@ -55,7 +55,7 @@ def score(model: PathLike | FittedTable, data: TableLike, **options: Any) -> pd.
     asked = ScoreOptions.from_given(options)
     observer = asked.observer or Observer()
     source = make_source(data, **asked.reading)
-    scorer = Scorer(model, asked.n_jobs, asked.empty_rows)
+    scorer = Scorer(model, asked.n_jobs, asked.empty_rows, asked.trusted)
     scorer, _ = mark_discoveries(scorer, source, asked, observer)
     counts = ScoringCounts(scorer, source, asked.skip_missing)
     chunks = score_chunks(scorer, source, counts, observer)
@@ -100,7 +100,7 @@ def score_file(
     files = list_files(source) if asked.on_cluster else []
     sources: Sequence[DataSource] = files or [source]
     first = sources[0]
-    scorer = Scorer(model, _threads(asked), asked.empty_rows)
+    scorer = Scorer(model, _threads(asked), asked.empty_rows, asked.trusted)
     if asked.fdr is not None and asked.on_cluster:
         raise UserError(f"{ref('fdr')} isn't available on a cluster; omit it.")
     scorer, discoveries = mark_discoveries(scorer, first, asked, observer, asked.chunk_rows)

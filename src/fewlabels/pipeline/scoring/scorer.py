@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
@@ -21,7 +21,7 @@ from ...tables.models.cautions import no_signal_headline
 from ...tables.models.files import damaged_model_error, load_model
 from ...tables.reading.chunks import Chunk
 from ...tables.sources import DataSource
-from ...tasks import task_of
+from ...tasks import method_of, task_of
 from ..tasks.score_columns import ClassColumns, ThresholdColumns
 from ..tasks.steps import steps_of
 
@@ -65,6 +65,7 @@ class Scorer:
     Has what the file holds (``pipeline``, ``schema``, ``metadata``), its name ``source``, the
     ``columns`` that its scores become, and the categories seen in training by column (``known``).
     ``empty_rows`` is what becomes of rows without any value; None: what the model says.
+    ``trusted`` are types of a candidate that a file may hold.
     """
 
     columns: ThresholdColumns | ClassColumns
@@ -74,10 +75,11 @@ class Scorer:
         model: PathLike | FittedTable,
         n_jobs: int | None = None,
         empty_rows: str | None = None,
+        trusted: Collection[str] = (),
     ) -> None:
         if isinstance(model, str | os.PathLike):
             self.source = str(model)
-            self.pipeline, self.schema, self.metadata = load_model(model)
+            self.pipeline, self.schema, self.metadata = load_model(model, trusted)
         else:
             self.source = "the model"
             self.schema, self.metadata = model.schema, model.metadata
@@ -96,7 +98,7 @@ class Scorer:
             is_known = False
         self._extra_kind = extra if is_known else None
         try:
-            steps = steps_of(task_of(self.metadata["method"]))
+            steps = steps_of(task_of(method_of(self.metadata)))
             self.columns = steps.score_columns(self.metadata["training"], extra)
         except (KeyError, TypeError, ValueError) as error:
             raise damaged_model_error(self.source) from error

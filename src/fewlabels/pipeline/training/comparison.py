@@ -10,7 +10,8 @@ import numpy as np
 
 from ..._util.messages import UserError, quoted, ref, template
 from ...tables.models.cautions import no_signal_headline
-from ...tasks import METHODS, estimator_class, list_methods_with
+from ...tables.models.trust import describe_candidate, trust_in_words
+from ...tasks import METHODS, estimator_class, list_methods_with, simple_method_of
 from ..observer import capture_warnings
 from ..tasks import Choice, finite
 from .anomalies import encode_other_rows
@@ -21,6 +22,7 @@ from .plan import Plan
 from .settings import collect_parameters, with_target_fpr
 
 if TYPE_CHECKING:
+    from ...baselines.candidates import Candidates
     from ...baselines.methods import ComparedMethod
     from ...model_selection import BaselineComparison
 
@@ -61,11 +63,12 @@ def _compare(outcome: Outcome, seconds: float, run: Run) -> Outcome:
                 known_other=others,
                 groups=rows.groups,
                 class_names=classes and [quoted(name) for name in classes],
+                candidates=plan.options.candidates or None,
                 time_budget=seconds,
                 random_state=plan.settings.get("random_state"),
                 progress=bar,
             )
-        notes += messages
+        notes += messages + _describe_missing(comparison, plan.options.candidates)
     except ValueError as error:
         notes.append(f"not compared with other methods: {template(error).rstrip('.')}")
     except KeyboardInterrupt:
@@ -73,6 +76,23 @@ def _compare(outcome: Outcome, seconds: float, run: Run) -> Outcome:
     facts["notes"] += [observer.words(note) for note in notes]
     facts["baselines"] = comparison_facts(comparison, facts)
     return replace(outcome, evidence=replace(outcome.evidence, comparison=comparison))
+
+
+def _describe_missing(comparison: BaselineComparison, candidates: Candidates) -> list[str]:
+    """Return why candidates could not be compared, in words."""
+    notes = dict(zip(comparison.table["name"], comparison.table["note"], strict=True))
+    found = []
+    for name, estimator in dict(candidates).items():
+        from ...baselines.candidates import candidate_title  # slow to import
+        from ...model_selection.comparison.method_comparison import UNFINISHED
+
+        title = candidate_title(name, estimator)
+        note = notes.get(title, "")
+        if note == UNFINISHED:
+            found.append(f"the candidate {title} had no time; raise {ref('time_budget')}")
+        elif note.startswith("failed: "):
+            found.append(f"the candidate {title} {note}")
+    return found
 
 
 def _switch_if_better(outcome: Outcome, run: Run) -> Outcome:
@@ -158,16 +178,16 @@ class _Switch(NamedTuple):
 
 def _describe_other(method: ComparedMethod, plan: Plan) -> str:
     """Return how to get a method although the model was kept."""
+    title, kept = _method_title(method), f"{plan.method} is kept {plan.kept_because}"
+    if method.is_candidate:
+        return f"{title} is clearly better; it can be the model without this option ({kept})"
     settings = "".join(
         f" {ref(name, value)}"
         for name, value in method.settings.items()
         if name != "gamma" and isinstance(value, str | int | float)
     )
     updates = "" if METHODS[method.key].keeps_rows else "; it can't be updated"
-    return (
-        f"{ref('method', method.key)}{settings} fits {_method_title(method)}{updates} "
-        f"({plan.method} is kept {plan.kept_because})"
-    )
+    return f"{ref('method', method.key)}{settings} fits {title}{updates} ({kept})"
 
 
 def _method_title(method: ComparedMethod) -> str:
@@ -185,12 +205,15 @@ def _switch_method(
     facts, why, is_clear = _switch_facts(method, comparison, plan)
     is_better = "is clearly better" if is_clear else "has a higher held-out score"
     better = f"{title} {is_better}, but"
+    by_name = "" if method.is_candidate else f"pass {ref('method', name)}"
     if expected > seconds:
         return None, (
             f"{better} fitting it takes about {expected:.2g} s, and {seconds:.2g} s of the time "
-            f"budget are left; raise {ref('time_budget')}, or pass {ref('method', name)}"
+            f"budget are left; raise {ref('time_budget')}{by_name and ', or ' + by_name}"
         )
     choice, parameters = Choice(name, why), plan.options.parameters
+    if method.is_candidate:
+        name = simple_method_of(plan.task)  # which has the parameters of a candidate's model
     given = {k: v for k, v in parameters.items() if k in ("n_jobs", "random_state")}
     given |= {
         k: v if k == "target_fpr" else plan.settings.get(k, v)
@@ -199,15 +222,26 @@ def _switch_method(
     }
     run.observer.report_stage(f"fitting {title}, which {is_better}")
     try:
-        settings, _ = collect_parameters(choice, {**method.settings, **given})
+        settings, _ = collect_parameters(Choice(name, why), {**method.settings, **given})
         settings, notes = with_target_fpr(name, settings, rows.n_rows)
         estimator = estimator_class(name)(**settings)
         data = FitData(rows.X, rows.found.y)
         model = fit_model(estimator, data, Run(run.observer, run.schedule), given)
+        if method.is_candidate:
+            candidate = describe_candidate(model.estimator, run.save is not None)
+            facts["candidate"] = candidate
+            facts["sentence"] += f"; its model file needs {trust_in_words(candidate['types'])}"
     except UserError as error:
-        return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
+        return None, f"{better} can't be delivered: {template(error).rstrip('.')}"
     except KeyboardInterrupt:
-        return None, f"{better} Ctrl-C ended its fit; pass {ref('method', name)} to use it"
+        use_it = f"; {by_name} to use it" if by_name else ""
+        return None, f"{better} Ctrl-C ended its fit{use_it}"
+    except Exception as error:
+        if not method.is_candidate:
+            raise
+        from ...baselines.candidates import describe_error  # slow to import
+
+        return None, f"{better} can't be delivered: {describe_error(error)}"
     model.messages.extend(notes)
     model = replace(model, anomalies=outcome.model.anomalies)
     plan = replace(

@@ -46,6 +46,8 @@ class Plan:
     ----------
     options : FitOptions
         What the user asked for.
+    task : Task
+        What kind of labels is learned from.
     choice : Choice
         The method, and why it is this one.
     settings : dict
@@ -74,6 +76,7 @@ class Plan:
     """
 
     options: FitOptions
+    task: Task
     choice: Choice
     settings: dict[str, Any]
     selection: RowSelection
@@ -93,11 +96,6 @@ class Plan:
         return self.choice.method
 
     @property
-    def task(self) -> Task:
-        """Return what kind of labels the method learns from."""
-        return task_of(self.method)
-
-    @property
     def can_rank(self) -> bool:
         """Return whether labels can show which method is better."""
         return self.selection.y is not None or self.other_rows.size > 0
@@ -113,7 +111,12 @@ def make_plan(
     """
     seconds = schedule.seconds
     choice = choose_method(table.labels, options, n_rows=table.n_rows, seconds=seconds)
-    steps = steps_of(task_of(choice.method))
+    task = task_of(choice.method)
+    if options.candidates:
+        from ...baselines.candidates import check_candidates  # slow to import
+
+        check_candidates(options.candidates, task)
+    steps = steps_of(task)
     plan = _plan_method(choice, options, steps.roles(table, choice.method, options), table)
     if not (plan.kept_because or can_switch):
         kept_because = "because it was trained on all rows of the file"
@@ -134,11 +137,12 @@ def _plan_method(
         check_takes_propensities(options, choice)
         settings = {"sampling": "one-sample", **settings}
         source = f"defaults, because of {ref(options.weighing)}"
-    steps = steps_of(task_of(choice.method))
+    task = task_of(choice.method)
     return Plan(
         options,
+        task,
         choice,
-        settings=steps.adapt_settings(settings | implied, selection, options),
+        settings=steps_of(task).adapt_settings(settings | implied, selection, options),
         selection=selection,
         other_rows=_find_other_rows(table, selection),
         is_searched=not source,

@@ -38,7 +38,7 @@ def collect_parameters(choice: Choice, given: dict[str, Any]) -> tuple[dict[str,
         )
     method = METHODS[choice.method]
     if method.is_baseline:
-        parameters["method"] = choice.method
+        parameters.setdefault("method", choice.method)
     if method.probability is not None:
         parameters.setdefault("probability", method.probability)
     if choice.method == "one-class":

@@ -248,7 +248,7 @@ def watch(model: PathLike, **options: Any) -> dict[str, Any]:
     _check_request(asked)
     observer = asked.observer or Observer()
     check_file(asked.state)
-    read = read_model(model)
+    read = read_model(model, asked.trusted)
     with contextlib.closing(State(asked.state)) as state:
         try:
             watching = Watch(read, asked, state)

@@ -28,24 +28,24 @@ import hashlib
 import io
 import json
 import platform
-import sys
 import warnings
 import zipfile
 import zlib
+from collections.abc import Collection
 from datetime import UTC, datetime
-from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..._util.extras import require
-from ..._util.messages import UserError, listing
-from ...tasks import METHODS, estimator_class
+from ..._util.messages import UserError
+from ...tasks import METHODS, candidate_facts, estimator_class, method_of
 from ..atomic import replacing
 from ..columns.schema import Schema
 from ..file_identity import Identity, StrPath, changed_error, identity_of, read_whole
 from ..limits import check_memory
 from ..sources import existing_file
+from .trust import check_storable, check_trust, package_version, trusted_types
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -59,21 +59,6 @@ _MAX_UNCHECKED_BYTES = 1e9
 _MAX_COMPRESSION = 100
 # Rows that a model must score before it is accepted.
 _TRIAL_ROWS = 7
-# Plain data that skops can hold but does not know to be harmless.
-_PLAIN_TYPES = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
-# Parts of this package whose classes models and their values are made of.
-_MODEL_MODULES = (
-    "base",
-    "baselines",
-    "calibration",
-    "kernels",
-    "one_class",
-    "positive_unlabelled",
-    "problem",
-    "rows.row_store",
-    "semi_supervised",
-    "tables.encoding",
-)
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
@@ -124,6 +109,8 @@ def model_bytes(pipeline: BaseEstimator, metadata: dict[str, Any]) -> bytes:
         *before, (name, model) = pipeline.steps
         keep_rows = bool(metadata["training"].get("rows_held"))
         pipeline = Pipeline([*before, (name, _prepare_to_save(model, keep_rows))])
+    if candidate_facts(metadata) is not None:
+        check_storable(pipeline)
     buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
         metadata = {**metadata, "digest": _digest(archive)}
@@ -150,12 +137,16 @@ def _prepare_to_save(model: BaseEstimator, keep_rows: bool) -> BaseEstimator:
 
 
 class ModelFile(NamedTuple):
-    """A model file, read once: its bytes, what it says of itself, and which file it was."""
+    """A model file, read once: its bytes, what it says of itself, and which file it was.
+
+    ``trusted`` are foreign types that the user trusts.
+    """
 
     path: StrPath
     content: bytes
     metadata: dict[str, Any]
     identity: Identity
+    trusted: Collection[str] = ()
 
     @property
     def digest(self) -> str:
@@ -164,10 +155,10 @@ class ModelFile(NamedTuple):
 
     def load(self) -> LoadedModel:
         """Load the model of the file."""
-        return _load(self.path, self.content, self.metadata)
+        return _load(self.path, self.content, self.metadata, self.trusted)
 
 
-def read_model(path: StrPath) -> ModelFile:
+def read_model(path: StrPath, trusted: Collection[str] = ()) -> ModelFile:
     """Read a model file, so that replacing it later changes nothing."""
     existing_file(path, "model")
     try:
@@ -177,7 +168,8 @@ def read_model(path: StrPath) -> ModelFile:
         content, identity = read_whole(path)
     except OSError as error:
         raise damaged_model_error(path) from error
-    return ModelFile(path, content, _read_metadata(path, io.BytesIO(content)), identity)
+    metadata = _read_metadata(path, io.BytesIO(content))
+    return ModelFile(path, content, metadata, identity, trusted)
 
 
 def read_metadata(path: StrPath) -> dict[str, Any]:
@@ -225,9 +217,9 @@ def _read_metadata(path: StrPath, file: IO[bytes], whole: bool = True) -> dict[s
                 return metadata
             if archive.testzip() or metadata["digest"] != _digest(archive):
                 raise damaged
-            if metadata["method"] not in METHODS:
-                raise _not_a_model(path)
             _check_description(metadata)
+            if method_of(metadata) not in METHODS:
+                raise _not_a_model(path)
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -237,6 +229,7 @@ def _read_metadata(path: StrPath, file: IO[bytes], whole: bool = True) -> dict[s
         ValueError,
         KeyError,
         TypeError,
+        AttributeError,
     ) as error:
         raise damaged from error
     return metadata
@@ -280,9 +273,9 @@ class LoadedModel(NamedTuple):
     metadata: dict[str, Any]
 
 
-def load_model(path: StrPath) -> LoadedModel:
-    """Load the model of a file."""
-    return read_model(path).load()
+def load_model(path: StrPath, trusted: Collection[str] = ()) -> LoadedModel:
+    """Load the model of a file; ``trusted`` are types of a candidate."""
+    return read_model(path, trusted).load()
 
 
 def load_model_bytes(content: bytes, name: str = "the model") -> LoadedModel:
@@ -290,25 +283,22 @@ def load_model_bytes(content: bytes, name: str = "the model") -> LoadedModel:
     return _load(name, content, _read_metadata(name, io.BytesIO(content)))
 
 
-def _load(path: StrPath, data: bytes, metadata: dict[str, Any]) -> LoadedModel:
+def _load(
+    path: StrPath, data: bytes, metadata: dict[str, Any], trusted: Collection[str] = ()
+) -> LoadedModel:
     require("loading a model file", "skops")
     import skops.io
     from numpy.exceptions import ComplexWarning
     from sklearn.pipeline import Pipeline
 
     try:
-        trusted = trusted_types()
-        foreign = sorted(set(skops.io.get_untrusted_types(data=data)) - set(trusted))
-        if foreign:
-            raise UserError(
-                f"{path} contains types that no fewlabels model has ({listing(foreign)}), so it "
-                "was not loaded; don't trust this file."
-            )
+        found = skops.io.get_untrusted_types(data=data)
+        types = [*trusted_types(), *check_trust(path, metadata, found, trusted)]
         with warnings.catch_warnings():
             warnings.simplefilter("error", ComplexWarning)
-            pipeline = skops.io.loads(data, trusted=trusted)
+            pipeline = skops.io.loads(data, trusted=types)
         schema = Schema.from_dict(metadata["schema"])
-        kind = estimator_class(metadata["method"])
+        kind = estimator_class(method_of(metadata))
         if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
             raise _not_a_model(path)
         # What another version left out or named otherwise shows here and not midway.
@@ -318,6 +308,9 @@ def _load(path: StrPath, data: bytes, metadata: dict[str, Any]) -> LoadedModel:
     except Exception as error:
         written = ", ".join(f"{name} {_writing_version(metadata, name)}" for name in _LIBRARIES)
         here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+        if (candidate := candidate_facts(metadata)) is not None:
+            written += f", {candidate['package']} {candidate['version']}"
+            here += f", {candidate['package']} {package_version(candidate['package'])}"
         if written == here:
             raise damaged_model_error(path) from error
         raise UserError(
@@ -325,26 +318,6 @@ def _load(path: StrPath, data: bytes, metadata: dict[str, Any]) -> LoadedModel:
             f"this is {here}; fit the model again."
         ) from error
     return LoadedModel(pipeline, schema, metadata)
-
-
-def trusted_types() -> list[str]:
-    """Return types that model files may hold besides those skops trusts; made without calls."""
-    from .. import encoding
-
-    for part in (".blanks", ".rare", ".texts", ".truth"):
-        import_module(part, encoding.__name__)
-    package = __name__.partition(".")[0]
-    for name in METHODS:
-        estimator_class(name)  # and with it what it is made of
-    parts = tuple(f"{package}.{part}." for part in _MODEL_MODULES)
-    operators = f"{package}.kernels.operators."
-    return _PLAIN_TYPES + [
-        f"{name}.{value.__qualname__}"
-        for name, module in list(sys.modules.items())
-        if f"{name}.".startswith(parts) and not f"{name}.".startswith(operators)
-        for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == name
-    ]
 
 
 def _check_scoring(pipeline: Pipeline, schema: Schema) -> None:

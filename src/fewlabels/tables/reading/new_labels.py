@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._typing import BoolArray, IntArray, ObjectArray
 from ..._util.messages import UserError, listing, quoted, ref
-from ...tasks import task_of
+from ...tasks import method_of, task_of
 from ..columns.column import are_blank
 from ..columns.target import make_target_key
 
@@ -30,7 +30,7 @@ class NewLabels:
     ) -> None:
         self.source, self.column = source, column
         training = metadata["training"]
-        task = task_of(metadata["method"])
+        task = task_of(method_of(metadata))
         self._takes_labels = task.takes_labels
         self._unlabeled = task.unlabelled
         self._names = task.class_names(training)
