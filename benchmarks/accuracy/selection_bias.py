@@ -204,8 +204,8 @@ def cases(options):
             for mechanism in MECHANISMS if part != "coverage" else MECHANISMS[:1]:
                 is_many = part != "methods" and mechanism == "random"
                 seeds = range(options.random_draws if is_many else options.draws)
-                whats = {"methods": options.methods, "test": ("estimated", "known")}
-                for seed, what in product(seeds, whats.get(part, ("",))):
+                variants = {"methods": options.methods, "test": ("estimated", "known")}
+                for seed, what in product(seeds, variants.get(part, ("",))):
                     key = {"part": part, "set": name, "mechanism": mechanism, "seed": seed,
                            "what": what}  # fmt: skip
                     yield Case(key, measure, (options.data, *key.values(), options.draws))
