@@ -106,7 +106,7 @@ def test_a_process_is_killed(tmp_path):
         return A @ B.T
 
     machine = SVDDEnsemble(n_bags=3, kernel=kernel)
-    alone = tune(machine, X)
+    alone = tune(machine, X, time_budget=600)
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
@@ -114,5 +114,5 @@ def test_a_process_is_killed(tmp_path):
         Client(cluster),
         joblib.parallel_config("dask"),
     ):
-        assert_same(tune(machine, X), alone)
+        assert_same(tune(machine, X, time_budget=600), alone)
     assert mark.exists()
