@@ -336,7 +336,7 @@ def test_what_no_file_can_hold_is_delivered_in_python_alone(run, tmp_path):
     assert training_of(found)["delivered"]["candidate"]["types"] is None
     with pytest.raises(UserError, match="A model file can't hold the candidate"):
         found.save(tmp_path / "python")
-    summary = pipeline.train_file(
+    summary = pipeline.fit_file(
         frame, tmp_path / "m", target="kind", time_budget=0, candidates={"local": Local()}
     )
     assert summary["method"] == "s3vm"
@@ -364,7 +364,7 @@ def test_wrong_kinds_are_refused_before_any_fit(data, candidate, words, monkeypa
     def fail(*given, **options):
         raise AssertionError("fitted")
 
-    monkeypatch.setattr("fewlabels.pipeline.training.train.fit_estimator", fail)
+    monkeypatch.setattr("fewlabels.pipeline.training.train.fit_model", fail)
     frame = {"few": bands()[0], "positives": some_positives()}.get(data, rings()[list("abcdef")])
     target = None if data == "one class" else "kind"
     with pytest.raises(UserError) as error:

@@ -27,7 +27,7 @@ _MANY_MISSED_SHARE = 0.45
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What speaks for a model, and what against it.
+    """The evidence for a model, and against it.
 
     ``tests`` say whether it beats chance and whether its prior agrees with its labels; None
     without labels. ``comparison`` is with other methods, if they were compared. ``notes`` are for

@@ -40,7 +40,7 @@ _SHARED_PARAMETERS = {
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a fit does, decided before anything is learned.
+    """The steps of a fit, decided before anything is learned.
 
     Attributes
     ----------
