@@ -21,7 +21,7 @@ malignant = table.pop("target") == 0
 known = malignant & (np.random.default_rng(0).random(len(table)) < 0.3)
 table["diagnosis"] = np.where(known, "malignant", None)
 
-result = fit_table(table, target="diagnosis", time_budget=20, random_state=0)
+result = fit_table(table, target="diagnosis", time_budget=20, baselines=True, random_state=0)
 print(result)
 
 answers = result.predict(table)

@@ -33,7 +33,7 @@ class ReportOptions(NamedTuple):
     report: Path | None = plain_option(
         None,
         metavar="FILE",
-        help="HTML report to write. (default: MODEL with the ending .html)",
+        help="HTML report to write. (default: MODEL as .html)",
         rich_help_panel=TIME,
     )
     no_report: bool = typer.Option(

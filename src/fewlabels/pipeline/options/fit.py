@@ -353,7 +353,7 @@ class FitOptions(OptionRecord, ReadingOptions, ClusterOptions):
     time_budget: float = option(
         DEFAULT_BUDGET,
         "Time for the whole command; large tables are sampled to fit. 0: default settings and all "
-        "rows; what follows the fit takes a few seconds or a fifth of its time.",
+        "rows.",
         TIME,
         metavar="SECONDS",
         range=Range(
@@ -364,16 +364,14 @@ class FitOptions(OptionRecord, ReadingOptions, ClusterOptions):
         None,
         "Compare with other methods in the remaining time.",
         TIME,
-        unset="if there is a time budget, and a report or labels that show which method is better",
+        unset="if there is time, and a report or labels",
     )
     candidates: Any = option(
         (),
-        "Classifier, or outlier detector for one class, in scikit-learn's form to compare with as "
-        "well. It becomes the model if it is clearly better. On the command line, a class that "
-        "is made without arguments.",
+        "Compare with this estimator, too: MODULE:CLASS.",
         TIME,
         flag="--candidate",
-        metavar="NAME=MODULE:CLASS",
+        metavar="NAME=CLASS",
         accepts="dict of str to estimator",
     )
     report: bool = option(True, "Whether to make a report.", shown=PYTHON)

@@ -80,12 +80,14 @@ def _compare(outcome: Outcome, seconds: float, run: Run) -> Outcome:
 
 def _describe_missing(comparison: BaselineComparison, candidates: Candidates) -> list[str]:
     """Return why candidates could not be compared, in words."""
+    if not candidates:
+        return []
+    from ...baselines.candidates import candidate_title  # slow to import
+    from ...model_selection.comparison.method_comparison import UNFINISHED
+
     notes = dict(zip(comparison.table["name"], comparison.table["note"], strict=True))
     found = []
     for name, estimator in dict(candidates).items():
-        from ...baselines.candidates import candidate_title  # slow to import
-        from ...model_selection.comparison.method_comparison import UNFINISHED
-
         title = candidate_title(name, estimator)
         note = notes.get(title, "")
         if note == UNFINISHED:
