@@ -18,7 +18,12 @@ import pandas as pd
 from shared.common import group, markdown_table, mean
 from study import Case, Setting, Study
 
-from fewlabels.pipeline.training.train import train
+from fewlabels.pipeline import Observer
+from fewlabels.pipeline.options.checks import parse_options
+from fewlabels.pipeline.training.fit import fit
+from fewlabels.pipeline.training.fitting import Run
+from fewlabels.pipeline.training.schedule import Schedule
+from fewlabels.tables.user_data import make_source
 
 LABELS = (100, 240)
 
@@ -64,8 +69,11 @@ def measure(name, seed, n_labels, budget):
     """Accuracy of the first and of the delivered model of a table by the hidden labels."""
     frame, test, truth = made_problem(name, seed, n_labels)
     saved, started = [], time.perf_counter()
-    training = train(frame, "kind", time_budget=budget, random_state=seed, save=saved.append)
-    found = {"exchanged": training.metadata["training"]["delivered"] is not None}
+    asked = parse_options({"target": "kind", "time_budget": budget, "random_state": seed})
+    schedule = Schedule(budget, started=started, baselines=asked.baselines)
+    run = Run(Observer(), schedule, save=saved.append)
+    outcome = fit(make_source(frame, **asked.reading), asked, run)
+    found = {"exchanged": outcome.facts["delivered"] is not None}
     for key, one in (("first", saved[0]), ("delivered", saved[-1])):
         right = (one.pipeline.predict(test) == one.pipeline[-1].classes_[1]) == truth
         found |= {key: float(np.mean(right)), f"{key}_method": one.metadata["method"]}
