@@ -170,14 +170,16 @@ def measure_rivals(folder, kind, name, seed, n_labels, seconds, is_fast):
     if found is None:
         return []
     X, positive, train, y, test = found
-    methods = methods_of(kind, is_fast)
     of_positives.positive_unlabelled_methods = methods_of("positives", is_fast)
     of_classes.semi_supervised_methods = methods_of("classes", is_fast)
     model = fitted(kind, SETS.index(name), X[train], y, seconds)
     compared = compare_with_baselines(
         model, X[train], y, time_budget=2 * seconds or 600, random_state=0
     )
-    true = truths(model, kind, X, positive, train, y, test, methods(0))
+    rivals = methods_of(kind, is_fast)(0)
+    if kind == "positives":
+        rivals = of_positives.make_methods(model, 0, model.prior)
+    true = truths(model, kind, X, positive, train, y, test, rivals)
     records = []
     for line in compared.differences.itertuples():
         apart = float(true[type(model).__name__] - true[line.name])

@@ -32,6 +32,7 @@ from shared.common import markdown_table
 from study import Case, Setting, Study
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
+HERE = BENCHMARKS.parent / "src"
 _WARM = 1200
 
 
@@ -250,10 +251,9 @@ def compare(name, before, after, runs, seconds):
 
 
 def cases(options):
-    if options.before is None or not (options.before / "fewlabels").is_dir():
-        sys.exit(
-            f"Pass --before with the src folder of another checkout (given: {options.before})."
-        )
+    before = options.before
+    if not options.list and (before is None or not (before / "fewlabels").is_dir()):
+        sys.exit(f"Pass --before with the src folder of another checkout (given: {before}).")
     for name in options.work:
         given = (name, options.before, options.after, options.runs, options.seconds)
         yield Case({"work": name}, compare, given)
@@ -292,9 +292,9 @@ STUDY = Study(
     choices={"work": [*WORK, *WHOLE]},
     settings={
         "before": Setting(None, "the src folder of the other version", Path),
-        "after": Setting(BENCHMARKS.parent / "src", "the src folder of this version", Path),
+        "after": Setting(HERE, "the src folder of this version", Path),
         "runs": Setting(7, "processes of each version"),
         "seconds": Setting(2.0, "of repeated work in each process"),
     },
-    quick={"work": ["small-100", "import"], "runs": 1, "seconds": 0.1},
+    quick={"before": HERE, "work": ["small-100", "import"], "runs": 1, "seconds": 0.1},
 )
