@@ -32,7 +32,7 @@ Key = Mapping[str, str | int | float | bool | None]
 Record = dict[str, Any]
 
 # Failures that belong to a result: a method isn't installed, or it took too long.
-_EXPECTED = ("over ", "left out", "ImportError", "ModuleNotFoundError")
+_EXPECTED = ("over ", "left out", "ImportError", "ModuleNotFoundError", "TimeoutError")
 
 
 @dataclass(frozen=True)
