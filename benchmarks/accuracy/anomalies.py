@@ -21,7 +21,7 @@ import time
 from functools import lru_cache
 
 import numpy as np
-from shared.common import ADBENCH, group, load_set, markdown_table, mean, standardised
+from shared.common import ADBENCH, group, load_set, mean, standardised
 from study import Case, Setting, Study
 
 CHOSEN_ON, SHOWN_ON = ADBENCH[::2], ADBENCH[1::2]
@@ -170,17 +170,6 @@ def summary(found, names):
             yield [method, *(m if np.isfinite(m) else None for m in means), text]
 
 
-def report(results):
-    found = results.records
-    done = [name for name in ADBENCH if any(f["set"] == name for f in found)]
-    for title, some in (("sets not chosen on", SHOWN_ON), ("all sets", ADBENCH)):
-        names = [name for name in some if name in done]
-        if names:
-            yield f"## Mean AUC on held-out rows, {title}, {len(names)}"
-            columns = ["method", *(f"{k} confirmed" for k in CONFIRMED), "gain of 20 (95 %)"]
-            yield markdown_table(columns, summary(found, names))
-
-
 def entries(results):
     found, made = results.records, []
     if {f["set"] for f in found} == set(ADBENCH):
@@ -207,7 +196,7 @@ def files(options):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, data="required", files=files,
+    __doc__, cases, entries=entries, data="required", files=files,
     choices={"sets": ADBENCH, "methods": METHODS},
     settings={"draws": Setting([10, 11], "seeds of draws")},
     quick={"sets": ADBENCH[-1:], "draws": [10]},

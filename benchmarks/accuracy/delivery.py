@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 import pandas as pd
-from shared.common import group, markdown_table, mean
+from shared.common import group, mean
 from study import Case, Setting, Study
 
 from fewlabels.pipeline import Observer
@@ -100,10 +100,6 @@ COLUMNS = ["tables", "exchanged", "of these truly better", "accuracy, first mode
            "accuracy, delivered"]  # fmt: skip
 
 
-def report(results):
-    yield markdown_table(["labels", *COLUMNS], lines(results.records))
-
-
 def entries(results):
     return [results.entry("delivery-made", COLUMNS, list(lines(results.records)), label="labels",
                           unit="tables; accuracy on unseen rows",
@@ -111,7 +107,7 @@ def entries(results):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, choices={"sets": list(MADE)},
+    __doc__, cases, entries=entries, choices={"sets": list(MADE)},
     settings={"draws": Setting(2, "draws of a rule"),
               "budget": Setting(20.0, "seconds of a fit")},
     quick={"sets": ["band"], "draws": 1, "budget": 5.0},

@@ -256,11 +256,6 @@ def report(results):
                 yield f"## {part}, {half}: {len(group(some, 'set'))} sets"
                 yield means_of(some)
                 yield from (paired(some, measure) for measure in MEASURES[:2])
-    if bound := results.where(part="bound"):
-        for title, (columns, rows) in zip(("ROC AUC", "Mean ranks"), bound_tables(bound),
-                                          strict=True):  # fmt: skip
-            yield f"## Bound: {title}"
-            yield markdown_table(["labels drawn at random", *columns], rows)
 
 
 def half_of(name):

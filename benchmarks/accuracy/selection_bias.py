@@ -27,7 +27,7 @@ from itertools import product
 import numpy as np
 from accuracy import vpu
 from scipy.stats import t
-from shared.common import group, markdown_table, mean
+from shared.common import group, mean
 from shared.pu_data import REAL_SETS, read, scaled
 from shared.pu_methods import METHODS, Task
 from sklearn.ensemble import ExtraTreesClassifier
@@ -353,12 +353,6 @@ def tables(results):
             yield name, columns, rows, more
 
 
-def report(results):
-    for name, columns, rows, about in tables(results):
-        yield f"## {name}: {about['unit']}"
-        yield markdown_table([about["label"], *columns], rows)
-
-
 def entries(results):
     return [results.entry(name, columns, rows, **about)
             for name, columns, rows, about in tables(results)]  # fmt: skip
@@ -369,7 +363,7 @@ def files(options):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, data="required", files=files,
+    __doc__, cases, entries=entries, data="required", files=files,
     choices={"parts": PARTS, "methods": list(ALL), "sets": SETS},
     settings={"draws": Setting(2, "draws of a set and mechanism"),
               "random_draws": Setting(8, "draws with random labels, for test and coverage")},

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.stats import norm
-from shared.common import group, markdown_table
+from shared.common import group
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
@@ -266,15 +266,6 @@ def strength(record):
     return "below 0.6" if true < 0.6 else "0.6 to 0.7" if true < 0.7 else "0.7 or more"
 
 
-def report(results):
-    for (name, columns, rows), title in zip(
-        tables(results), ("Noise", "Signals", "Claims", "Priors"), strict=True
-    ):
-        if rows:
-            yield f"## {title}"
-            yield markdown_table([name, *columns], rows)
-
-
 def tables(results):
     """Label, columns and rows of each table."""
     signals = [{**r, "strength": strength(r)} for r in results.where(part="signal")]
@@ -298,7 +289,7 @@ def entries(results):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, data="required",
+    __doc__, cases, entries=entries, data="required",
     choices={"parts": PARTS, "kinds": KINDS, "sets": SETS},
     settings={
         "seeds": Setting([0], "seeds of the parts rivals and prior"),

@@ -21,7 +21,6 @@ SVDDEnsemble and by an isolation forest.
 Part "dates": how often the interval for the beginning of a change holds it.
 """
 
-from shared.common import markdown_table
 from study import Setting, Study
 
 from . import alerts, changed, dates, rates
@@ -36,14 +35,6 @@ def cases(options):
         yield from question.cases(options)
 
 
-def report(results):
-    for question in QUESTIONS:
-        for name, columns, rows, about in question.tables(results):
-            yield f"## {name}"
-            yield about["unit"]
-            yield markdown_table([about["label"], *columns], rows)
-
-
 def entries(results):
     return [
         results.entry(name, columns, rows, **about)
@@ -53,7 +44,7 @@ def entries(results):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, data="optional",
+    __doc__, cases, entries=entries, data="optional",
     choices={"parts": PARTS, "detectors": list(DETECTORS)},
     settings={"runs": Setting(1000, "unchanged streams of every kind"),
               "rows": Setting(10_000, "rows of an unchanged stream")},

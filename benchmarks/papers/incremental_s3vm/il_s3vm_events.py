@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from shared.common import group, markdown_table, mean
+from shared.common import group, mean
 from study import Case, Setting, Study
 
 from fewlabels.kernels import RBF, Linear, Polynomial
@@ -254,13 +254,6 @@ TABLES = (
 )
 
 
-def report(results):
-    for part, rows, _, columns, about in TABLES:
-        if found := results.where(part=part):
-            yield f"## {part}: {about['unit']}"
-            yield markdown_table([about["label"], *columns], rows(found))
-
-
 def entries(results):
     return [
         results.entry(name, columns, list(rows(found)), **about)
@@ -272,8 +265,7 @@ def entries(results):
 STUDY = Study(
     __doc__,
     cases,
-    report,
-    entries,
+    entries=entries,
     data="optional",
     choices={"parts": ["events", "changing", "parts"]},
     settings={

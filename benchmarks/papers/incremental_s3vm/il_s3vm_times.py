@@ -16,7 +16,7 @@ method is a function and a line in METHODS of methods.py.
 from __future__ import annotations
 
 import numpy as np
-from shared.common import group, markdown_table, mean
+from shared.common import group, mean
 from shared.threads import limit_threads
 from study import Case, Setting, Study
 
@@ -51,23 +51,6 @@ def cases(options):
 
 
 # -- the report ----------------------------------------------------------------------------------
-
-
-def report(results):
-    if single := results.where(part="single"):
-        yield "## One row"
-        yield markdown_table(
-            ["case", *SINGLE_COLUMNS, "batch at 1e-3, s", "annealed, s"],
-            [
-                [*row, r["batch_s"], r["annealed_s"]]
-                for r, row in zip(single, single_rows(single), strict=True)
-            ],
-        )
-    if batches := results.where(part="batches"):
-        yield "## One batch of 20 rows"
-        columns, rows, _ = batch_table(batches)
-        yield markdown_table(["method", *columns], rows)
-        yield minima(batches)
 
 
 def batch_table(records):
@@ -137,7 +120,7 @@ def entries(results):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, data="required",
+    __doc__, cases, entries=entries, data="required",
     choices={"parts": PARTS, "sets": [*BATCHES, "ijcnn1"]},
     settings={
         "draws": Setting(4, "draws of the part batches"),
