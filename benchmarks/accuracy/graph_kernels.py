@@ -215,5 +215,5 @@ STUDY = Study(
         "fresh": Setting(None, "seed of labelled rows drawn at random", int),
         "tune": Setting(False, "choose all settings by tune"),
     },
-    quick={"sets": ["g50c, 50", "uspst"], "splits": 1},
+    quick={"parts": ["graph"], "sets": ["g50c, 50"], "splits": 1},
 )  # fmt: skip
