@@ -282,7 +282,8 @@ class Study:
                 first = ", ".join(str(v) for k, v in some[0].items() if k != "failed")
                 lines.append(f"* {reason}: {len(some)} cases, such as {first}")
             parts += ["## Not measured", "\n".join(lines)]
-        text = "\n\n".join(filter(None, parts)) + "\n"
+        parts = [part for part in parts if part]
+        text = "\n\n".join(parts) + "\n"
         write_text(results.stem.with_name(f"{results.stem.name}.md"), text)
         print("\n" + "\n\n".join(parts[3:]))
         if entries:

@@ -6,35 +6,7 @@ import resource
 import sys
 import warnings
 
-import numpy as np
 from shared.common import PeakMemory, fastest, timed
-
-
-def quality(scores, predicted, truth, prior):
-    """Accuracy and F1 of the method's own decisions, AUC, and accuracy when cut at the prior.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Greater means more likely positive.
-    predicted, truth : ndarray of bool of shape (n,)
-        Decisions and classes.
-    prior : float
-        This share of the rows, those with the greatest scores, is positive for the cut.
-    """
-    from sklearn.metrics import f1_score, roc_auc_score
-
-    # Ties are broken at random, or a constant score would look like a decision.
-    order = np.lexsort((np.random.default_rng(0).random(len(scores)), -scores))
-    cut = np.zeros(len(scores), dtype=bool)
-    cut[order[: round(prior * len(scores))]] = True
-    return {
-        "accuracy": float(np.mean(predicted == truth)),
-        "f1": float(f1_score(truth, predicted, zero_division=0.0)),
-        "auc": float(roc_auc_score(truth, scores)) if 0 < truth.sum() < len(truth) else None,
-        "accuracy_cut": float(np.mean(cut == truth)),
-        "predicted_positive": float(np.mean(predicted)),
-    }
 
 
 def measure_fit(fit, budget):

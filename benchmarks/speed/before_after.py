@@ -259,30 +259,16 @@ def cases(options):
         yield Case({"work": name}, compare, given)
 
 
+COLUMNS = {
+    "work": "work", "before_wall": "before, s", "after_wall": "after, s", "ratio_wall": "ratio",
+    "before_cpu": "before, CPU s", "after_cpu": "after, CPU s", "ratio_cpu": "ratio of CPU",
+    "objective": "objective (relative)", "sv": "SVs",
+}  # fmt: skip
+
+
 def report(results):
-    columns = [
-        "work",
-        "before, s",
-        "after, s",
-        "ratio",
-        "before, CPU s",
-        "after, CPU s",
-        "ratio of CPU",
-        "objective (relative)",
-        "SVs",
-    ]
-    keys = [
-        "work",
-        "before_wall",
-        "after_wall",
-        "ratio_wall",
-        "before_cpu",
-        "after_cpu",
-        "ratio_cpu",
-        "objective",
-        "sv",
-    ]
-    yield markdown_table(columns, [[r.get(key) for key in keys] for r in results.records])
+    rows = [[r.get(key) for key in COLUMNS] for r in results.records]
+    yield markdown_table([*COLUMNS.values()], rows)
 
 
 STUDY = Study(

@@ -202,56 +202,21 @@ def part_rows(records):
         ]
 
 
+OF_A_SET = f"set of {SIZE} rows, kernel, added row"
 TABLES = (
-    (
-        "events",
-        event_rows,
-        "il-s3vm-events",
-        [
-            "steps",
-            "without length",
-            "A: the added sample",
-            "A: flipped samples",
-            "A: both",
-            "W rises, of these",
-            "sign changes",
-            "endless",
-        ],
-        {
-            "label": "kernel, rows",
-            "unit": "shares of steps; counts",
-            "formats": [",", *[".0%"] * 5, ",", ","],
-        },
-    ),
-    (
-        "changing",
-        changing_rows,
-        "il-s3vm-changing",
-        [
-            "iterations, paper",
-            "Changing-mu, paper",
-            "iterations",
-            "that leave A non-empty",
-            "sign changes",
-        ],
-        {
-            "label": f"set of {SIZE} rows, kernel, added row",
-            "unit": "mean per added row",
-            "formats": [".1f"] * 5,
-        },
-    ),
-    (
-        "parts",
-        part_rows,
-        "il-bcs3vm-parts",
-        ["paper", "constraint out", "row added", "constraint back"],
-        {
-            "label": f"set of {SIZE} rows, kernel, added row",
-            "unit": "steps per added row",
-            "formats": [".1f"] * 4,
-        },
-    ),
-)
+    ("events", event_rows, "il-s3vm-events",
+     ["steps", "without length", "A: the added sample", "A: flipped samples", "A: both",
+      "W rises, of these", "sign changes", "endless"],
+     {"label": "kernel, rows", "unit": "shares of steps; counts",
+      "formats": [",", *[".0%"] * 5, ",", ","]}),
+    ("changing", changing_rows, "il-s3vm-changing",
+     ["iterations, paper", "Changing-mu, paper", "iterations", "that leave A non-empty",
+      "sign changes"],
+     {"label": OF_A_SET, "unit": "mean per added row", "formats": [".1f"] * 5}),
+    ("parts", part_rows, "il-bcs3vm-parts",
+     ["paper", "constraint out", "row added", "constraint back"],
+     {"label": OF_A_SET, "unit": "steps per added row", "formats": [".1f"] * 4}),
+)  # fmt: skip
 
 
 def entries(results):

@@ -124,56 +124,28 @@ def entries(results):
             found = [counts.values(name, size, kernel, "off", kind, w) for w in ("steps", "flips")]
             if len(found[0]):
                 title = f"{name}, {size} rows, {KERNEL_TITLES[kernel]}, {kind}"
-                plain.append(
-                    [
-                        title,
-                        paper_steps(name, size, kernel, False, kind)[0],
-                        paper_changes(name, size, kernel, kind)[0],
-                        *(float(values.mean()) for values in found),
-                        len(found[0]),
-                    ]
-                )
+                printed = (paper_steps(name, size, kernel, False, kind)[0],
+                           paper_changes(name, size, kernel, kind)[0])  # fmt: skip
+                here = (float(values.mean()) for values in found)
+                plain.append([title, *printed, *here, len(found[0])])
         for name, size in counts.problems(True):
             found = [counts.values(name, size, kernel, v, kind) for v in ("keep", "paper")]
             if all(len(values) for values in found):
                 title = f"{name}, {size} rows, {KERNEL_TITLES[kernel]}, {kind}"
-                balanced.append(
-                    [
-                        title,
-                        paper_steps(name, size, kernel, True, kind)[0],
-                        *(float(values.mean()) for values in found),
-                    ]
-                )
+                here = (float(values.mean()) for values in found)
+                balanced.append([title, paper_steps(name, size, kernel, True, kind)[0], *here])
     about = {"label": "set, rows, kernel, added row", "unit": "mean per added row"}
-    tables = (
-        (
-            "il-s3vm-tables",
-            [
-                "steps, paper",
-                "Changing-mu, paper",
-                "steps, here",
-                "sign changes, here",
-                "rows added",
-            ],
-            plain,
-        ),
-        (
-            "il-bcs3vm-tables",
-            ["steps, paper", "virtual row kept", "taken out and put back"],
-            balanced,
-        ),
-    )
-    return [
-        results.entry(
-            name,
-            columns,
-            rows,
-            **about,
-            formats=[".1f"] * 4 + [""] if len(columns) == 5 else [".1f"] * 3,
-        )
-        for name, columns, rows in tables
-        if rows
-    ]
+    columns = ["steps, paper", "Changing-mu, paper", "steps, here", "sign changes, here",
+               "rows added"]  # fmt: skip
+    made = []
+    if plain:
+        made.append(results.entry("il-s3vm-tables", columns, plain, **about,
+                                  formats=[".1f"] * 4 + [""]))  # fmt: skip
+    if balanced:
+        columns = ["steps, paper", "virtual row kept", "taken out and put back"]
+        made.append(results.entry("il-bcs3vm-tables", columns, balanced, **about,
+                                  formats=[".1f"] * 3))  # fmt: skip
+    return made
 
 
 STUDY = Study(
