@@ -302,6 +302,5 @@ STUDY = Study(
         "bound_draws": Setting(8, "draws of a table for the bound"),
         "seconds": Setting(10.0, "time budget of fit_table"),
     },
-    quick={"parts": ["equal", "bound"], "sets": ["adbench_cardio", "heart_statlog"], "draws": 1,
-           "bound_draws": 2, "seconds": 3.0},
+    quick={"parts": ["bound"], "sets": ["heart_statlog"], "bound_draws": 2},
 )  # fmt: skip
