@@ -34,5 +34,5 @@ def cases(options):
 STUDY = Study(
     __doc__, cases, report.report, report.entries, data="required",
     files=lambda options: ["cbcl_faces", "usps"], choices={"parts": PARTS},
-    quick={"parts": ["sizes", "digits"]},
+    quick={"parts": ["sizes"]},
 )  # fmt: skip
