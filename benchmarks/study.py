@@ -32,7 +32,7 @@ Key = Mapping[str, str | int | float | bool | None]
 Record = dict[str, Any]
 
 # Failures that belong to a result: a method isn't installed, or it took too long.
-_EXPECTED = ("over ", "left out", "ImportError", "ModuleNotFoundError")
+_EXPECTED = ("over ", "left out", "ImportError", "ModuleNotFoundError", "TimeoutError")
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ class Study:
         What is measured, and how; its first line is the title.
     cases : callable
         Gives the cases for some options; it loads no data.
-    report : callable
-        Returns parts of the Markdown report, and draws pictures.
+    report : callable or None
+        Returns parts of the Markdown report beside the tables of entries, and draws pictures.
     entries : callable or None
         Returns entries for the results file.
     choices : mapping
@@ -146,7 +146,7 @@ class Study:
 
     about: str
     cases: Callable[[argparse.Namespace], Iterable[Case]]
-    report: Callable[[Results], Iterable[str]]
+    report: Callable[[Results], Iterable[str]] | None = None
     entries: Callable[[Results], list[Any]] | None = None
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
     settings: Mapping[str, Setting] = field(default_factory=dict)
@@ -270,21 +270,25 @@ class Study:
         parts = [f"# {title}", machine_line(results.machine), f"```\n{body.strip()}\n```"]
         if not results.records:
             parts.append("Nothing was measured.")
-        else:
+        elif self.report:
             parts += self.report(results)
+        entries = self.entries(results) if self.entries and results.records else []
+        for entry in entries:
+            table = results_file.table({"entries": [entry], "views": []}, entry["name"])
+            parts += [f"## {entry['name']}: {entry['unit']}", table.strip(), entry["note"]]
         if results.failed:
             lines = []
             for reason, some in group(results.failed, "failed").items():
                 first = ", ".join(str(v) for k, v in some[0].items() if k != "failed")
                 lines.append(f"* {reason}: {len(some)} cases, such as {first}")
             parts += ["## Not measured", "\n".join(lines)]
+        parts = [part for part in parts if part]
         text = "\n\n".join(parts) + "\n"
         write_text(results.stem.with_name(f"{results.stem.name}.md"), text)
         print("\n" + "\n\n".join(parts[3:]))
-        if self.entries and results.records:
+        if entries:
             path = results.stem.with_name(f"{results.stem.name}-entries.json")
-            found = {"entries": self.entries(results)}
-            write_text(path, json.dumps(found, indent=1, default=plain) + "\n")
+            write_text(path, json.dumps({"entries": entries}, indent=1, default=plain) + "\n")
         print(f"\nWritten: {results.stem}.md and its pictures.")
 
 

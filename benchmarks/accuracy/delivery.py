@@ -15,10 +15,15 @@ import time
 
 import numpy as np
 import pandas as pd
-from shared.common import group, markdown_table, mean
+from shared.common import group, mean
 from study import Case, Setting, Study
 
-from fewlabels.pipeline.training.train import train
+from fewlabels.pipeline import Observer
+from fewlabels.pipeline.options.checks import parse_options
+from fewlabels.pipeline.training.fit import fit
+from fewlabels.pipeline.training.fitting import Run
+from fewlabels.pipeline.training.schedule import Schedule
+from fewlabels.tables.user_data import make_source
 
 LABELS = (100, 240)
 
@@ -64,8 +69,11 @@ def measure(name, seed, n_labels, budget):
     """Accuracy of the first and of the delivered model of a table by the hidden labels."""
     frame, test, truth = made_problem(name, seed, n_labels)
     saved, started = [], time.perf_counter()
-    training = train(frame, "kind", time_budget=budget, random_state=seed, save=saved.append)
-    found = {"exchanged": training.metadata["training"]["delivered"] is not None}
+    asked = parse_options({"target": "kind", "time_budget": budget, "random_state": seed})
+    schedule = Schedule(budget, started=started, baselines=asked.baselines)
+    run = Run(Observer(), schedule, save=saved.append)
+    outcome = fit(make_source(frame, **asked.reading), asked, run)
+    found = {"exchanged": outcome.facts["delivered"] is not None}
     for key, one in (("first", saved[0]), ("delivered", saved[-1])):
         right = (one.pipeline.predict(test) == one.pipeline[-1].classes_[1]) == truth
         found |= {key: float(np.mean(right)), f"{key}_method": one.metadata["method"]}
@@ -92,10 +100,6 @@ COLUMNS = ["tables", "exchanged", "of these truly better", "accuracy, first mode
            "accuracy, delivered"]  # fmt: skip
 
 
-def report(results):
-    yield markdown_table(["labels", *COLUMNS], lines(results.records))
-
-
 def entries(results):
     return [results.entry("delivery-made", COLUMNS, list(lines(results.records)), label="labels",
                           unit="tables; accuracy on unseen rows",
@@ -103,7 +107,7 @@ def entries(results):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, choices={"sets": list(MADE)},
+    __doc__, cases, entries=entries, choices={"sets": list(MADE)},
     settings={"draws": Setting(2, "draws of a rule"),
               "budget": Setting(20.0, "seconds of a fit")},
     quick={"sets": ["band"], "draws": 1, "budget": 5.0},

@@ -11,7 +11,7 @@ scikit-learn's as users run them, on columns of mean 0 and variance 1.
 bound: ROC AUC of eleven methods and an average (the ranks of five, added up) that learn from the
 labels of "natural" in ``--bound-draws`` draws. For each draw of a table, the bound takes the
 method that was best on the table's other draws, by their test rows: nobody who has labels alone
-can know that. Mean ranks are among four rivals as users run them.
+can know that.
 
 Rules were chosen on the sets of ``CHOOSING``; the others report.
 """
@@ -201,10 +201,9 @@ def known_best(found):
     return np.take_along_axis(found, best, axis=2)[..., 0]
 
 
-def bound_tables(records):
-    """Lines of means over tables, for two draws and all, and of mean ranks."""
-    counts = sorted(group(records, "labels"))
-    means, ranks = {}, {}
+def bound_table(records):
+    """Columns, and a line of means over tables for each method: for two draws and all."""
+    counts, means = sorted(group(records, "labels")), {}
     for n in counts:
         by_set = group([r for r in records if r["labels"] == n], "set").values()
         names = (*METHODS, AVERAGE)
@@ -212,17 +211,8 @@ def bound_tables(records):
         found[BOUND] = known_best(np.stack([found[m] for m in METHODS], axis=-1))
         for method, area in found.items():
             means.setdefault(method, []).extend([area[:, :2].mean(), area.mean()])
-        rivals = np.stack([found[m] for m in AS_USERS], axis=-1)
-        for method in (ALONE, AVERAGE, BOUND):
-            both = np.concatenate([found[method][..., None], rivals], axis=-1)
-            own, *theirs = rankdata(-both, axis=-1).mean(axis=(0, 1))
-            ranks.setdefault(method, []).extend([float(own), float(min(theirs))])
     columns = [f"{n} labels, {which}" for n in counts for which in ("draws 1 and 2", "all draws")]
-    of_ranks = [f"{n} labels, {whose}" for n in counts for whose in ("rank", "first rival's")]
-    return (
-        (columns, [[m, *map(float, cells)] for m, cells in means.items()]),
-        (of_ranks, [[m, *cells] for m, cells in ranks.items()]),
-    )
+    return columns, [[m, *map(float, cells)] for m, cells in means.items()]
 
 
 # -- cases and report --------------------------------------------------------------------------
@@ -256,11 +246,6 @@ def report(results):
                 yield f"## {part}, {half}: {len(group(some, 'set'))} sets"
                 yield means_of(some)
                 yield from (paired(some, measure) for measure in MEASURES[:2])
-    if bound := results.where(part="bound"):
-        for title, (columns, rows) in zip(("ROC AUC", "Mean ranks"), bound_tables(bound),
-                                          strict=True):  # fmt: skip
-            yield f"## Bound: {title}"
-            yield markdown_table(["labels drawn at random", *columns], rows)
 
 
 def half_of(name):
@@ -299,18 +284,14 @@ def paired(records, measure):
 
 
 def entries(results):
-    bound, made = results.where(part="bound"), []
-    if bound:
-        about = {"label": "labels drawn at random", "note": f"{len(group(bound, 'set'))} tables"}
-        (columns, rows), (of_ranks, rank_rows) = bound_tables(bound)
-        made = [
-            results.entry("few-labels-bound", columns, rows, unit="ROC AUC",
-                          formats=[".3f"] * len(columns), **about),
-            results.entry("few-labels-bound-ranks", of_ranks, rank_rows,
-                          unit="mean rank by ROC AUC, of five", formats=[".1f"] * len(of_ranks),
-                          **about),
-        ]  # fmt: skip
-    return made
+    bound = results.where(part="bound")
+    if not bound:
+        return []
+    columns, rows = bound_table(bound)
+    return [results.entry(
+        "few-labels-bound", columns, rows, unit="ROC AUC", formats=[".3f"] * len(columns),
+        label="labels drawn at random", note=f"{len(group(bound, 'set'))} tables",
+    )]  # fmt: skip
 
 
 STUDY = Study(
@@ -321,6 +302,5 @@ STUDY = Study(
         "bound_draws": Setting(8, "draws of a table for the bound"),
         "seconds": Setting(10.0, "time budget of fit_table"),
     },
-    quick={"parts": ["equal", "bound"], "sets": ["adbench_cardio", "heart_statlog"], "draws": 1,
-           "bound_draws": 2, "seconds": 3.0},
+    quick={"parts": ["bound"], "sets": ["heart_statlog"], "bound_draws": 2},
 )  # fmt: skip

@@ -21,7 +21,7 @@ from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
-from shared.common import group, markdown_table, mean, pivot
+from shared.common import group, markdown_table, mean
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
@@ -193,11 +193,6 @@ def report(results):
             rows.append([f"{name}{mark}", len(some), graphs, *means])
         yield "## Kernels that know the graph of all rows, errors in %"
         yield markdown_table(["set", "splits", "graph chosen", *columns], rows)
-    if found := results.where(part="classes"):
-        yield "## Several classes, errors in %"
-        yield pivot(found, "set", "method", "error", ".1f")
-        yield "CPU seconds:"
-        yield pivot(found, "set", "method", "seconds", ".1f")
 
 
 def entries(results):
@@ -220,5 +215,5 @@ STUDY = Study(
         "fresh": Setting(None, "seed of labelled rows drawn at random", int),
         "tune": Setting(False, "choose all settings by tune"),
     },
-    quick={"sets": ["g50c, 50", "uspst"], "splits": 1},
+    quick={"parts": ["graph"], "sets": ["g50c, 50"], "splits": 1},
 )  # fmt: skip

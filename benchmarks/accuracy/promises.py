@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from shared import pu_data
-from shared.common import load_set, markdown_table, mean, standardised
+from shared.common import load_set, mean, standardised
 from sklearn.decomposition import PCA
 from study import Case, Setting, Study
 
@@ -121,18 +121,6 @@ def cases(options):
                     yield Case(key | {"seed": seed}, measure, (options.data, part, name, seed))
 
 
-def report(results):
-    lines = []
-    for quantity in QUANTITIES:
-        for half in ("first", "second", "both"):
-            some = [r for r in results.where(quantity=quantity) if half in (r["half"], "both")]
-            if some:
-                means = [mean(some, k) for k in ("promised", "truth", "width", "holds")]
-                lines.append([quantity, half, len(some), *means])
-    titles = ["quantity", "half of the sets", "fits", "promised", "true", "mean width", "coverage"]
-    yield markdown_table(titles, lines)
-
-
 def entries(results):
     rows = []
     for quantity in QUANTITIES:
@@ -147,7 +135,7 @@ def entries(results):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, data="required",
+    __doc__, cases, entries=entries, data="required",
     choices={"parts": list(PARTS), "sets": [*PU, *FEW]},
     settings={"seeds": Setting([2, 3], "seeds of draws")},
     quick={"sets": [*list(PU)[:1], *list(FEW)[:1]], "seeds": [2]},

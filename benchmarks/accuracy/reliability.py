@@ -12,7 +12,7 @@ Calibration error: fewlabels.metrics.calibration_error, 15 bins of equal mass.
 from __future__ import annotations
 
 import numpy as np
-from shared.common import COLOURS, figure, group, markdown_table, mean, pivot, save_figure
+from shared.common import COLOURS, figure, group, mean, pivot, save_figure
 from shared.pu_data import REAL_SETS, draw_real
 from study import Case, Setting, Study
 
@@ -96,8 +96,6 @@ COLUMNS = ["calibration error", "Brier score", "log loss", "worst set"]
 
 
 def report(results):
-    yield "Means over sets of means over draws."
-    yield markdown_table(["PUSVM", *COLUMNS], summary(results.records))
     yield "Calibration error by set."
     yield pivot(results.records, "set", "method", "error")
     picture(results.picture(), results.records)

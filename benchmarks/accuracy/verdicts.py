@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.stats import norm
-from shared.common import group, markdown_table
+from shared.common import group
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
@@ -170,14 +170,16 @@ def measure_rivals(folder, kind, name, seed, n_labels, seconds, is_fast):
     if found is None:
         return []
     X, positive, train, y, test = found
-    methods = methods_of(kind, is_fast)
     of_positives.positive_unlabelled_methods = methods_of("positives", is_fast)
     of_classes.semi_supervised_methods = methods_of("classes", is_fast)
     model = fitted(kind, SETS.index(name), X[train], y, seconds)
     compared = compare_with_baselines(
         model, X[train], y, time_budget=2 * seconds or 600, random_state=0
     )
-    true = truths(model, kind, X, positive, train, y, test, methods(0))
+    rivals = methods_of(kind, is_fast)(0)
+    if kind == "positives":
+        rivals = of_positives.make_methods(model, 0, model.prior)
+    true = truths(model, kind, X, positive, train, y, test, rivals)
     records = []
     for line in compared.differences.itertuples():
         apart = float(true[type(model).__name__] - true[line.name])
@@ -264,15 +266,6 @@ def strength(record):
     return "below 0.6" if true < 0.6 else "0.6 to 0.7" if true < 0.7 else "0.7 or more"
 
 
-def report(results):
-    for (name, columns, rows), title in zip(
-        tables(results), ("Noise", "Signals", "Claims", "Priors"), strict=True
-    ):
-        if rows:
-            yield f"## {title}"
-            yield markdown_table([name, *columns], rows)
-
-
 def tables(results):
     """Label, columns and rows of each table."""
     signals = [{**r, "strength": strength(r)} for r in results.where(part="signal")]
@@ -296,7 +289,7 @@ def entries(results):
 
 
 STUDY = Study(
-    __doc__, cases, report, entries, data="required",
+    __doc__, cases, entries=entries, data="required",
     choices={"parts": PARTS, "kinds": KINDS, "sets": SETS},
     settings={
         "seeds": Setting([0], "seeds of the parts rivals and prior"),

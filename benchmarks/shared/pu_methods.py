@@ -17,7 +17,7 @@ N_BAGS, N_CENTRES = 15, 200
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is given; ``truth`` is for the oracle only.
+    """What a method is given.
 
     Attributes
     ----------
@@ -27,26 +27,15 @@ class Task:
         Share of positives among the unlabelled rows.
     gamma : float
         Of the RBF kernel, for every method that has one.
-    truth : ndarray of bool
-        Classes of all rows.
     seed : int
         For everything random.
-    lam : float or None
-        Weight of the norm for the risk minimisers; None leaves it at the default.
     """
 
     X: np.ndarray
     y: np.ndarray
     prior: float
     gamma: float
-    truth: np.ndarray
     seed: int = 0
-    lam: float | None = None
-
-    @property
-    def width(self):
-        """The kernel's sigma, as the packages with basis functions have it."""
-        return (0.5 / self.gamma) ** 0.5
 
 
 @dataclass(frozen=True)
@@ -55,48 +44,27 @@ class Learned:
 
     score: Callable
     decide: Callable
-    model: object = None
 
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is fitted, whose it is, whether it is told the prior, and takes minutes."""
+    """How a method is fitted, whether it is ours, and whether it takes the prior."""
 
     fit: Callable
-    group: str = "peer"  # "ours", "peer", or "bound": what no method without labels can reach
+    is_ours: bool = False
     uses_prior: bool = False
-    slow: bool = False
 
 
 def _learned(model, score="decision_function"):
     score = getattr(model, score)
-    return Learned(lambda X: np.ravel(score(X)), lambda X: np.ravel(model.predict(X)) > 0, model)
+    return Learned(lambda X: np.ravel(score(X)), lambda X: np.ravel(model.predict(X)) > 0)
 
 
-def _thresholded(model, score):
-    return Learned(score, lambda X: score(X) > 0, model)
+def _thresholded(score):
+    return Learned(score, lambda X: score(X) > 0)
 
 
 # -- ours ------------------------------------------------------------------------------------
-
-
-def _pusvm(threshold):
-    def fit(task):
-        from fewlabels import PUSVM
-
-        settings = {} if task.lam is None else {"lam": task.lam}
-        model = PUSVM(prior=task.prior, gamma=task.gamma, threshold=threshold, **settings)
-        return _learned(model.fit(task.X, task.y))
-
-    return fit
-
-
-def _tuned(task):
-    from fewlabels.model_selection import PUSVMCV
-
-    gammas = [0.25 * task.gamma, task.gamma, 4.0 * task.gamma]
-    model = PUSVMCV(prior=task.prior, gammas=gammas, random_state=task.seed)
-    return _learned(model.fit(task.X, task.y))
 
 
 def _ensemble(kernel):
@@ -121,14 +89,13 @@ def _forest(task):
 # -- scikit-learn alone ------------------------------------------------------------------------
 
 
-def _svc(labels=None, **settings):
-    """A support vector classifier that takes the unlabelled rows for negatives, or the truth."""
+def _svc(class_weight):
+    """A support vector classifier that takes the unlabelled rows for negatives."""
 
     def fit(task):
         from sklearn.svm import SVC
 
-        y = task.truth.astype(float) if labels == "truth" else task.y
-        return _learned(SVC(gamma=task.gamma, **settings).fit(task.X, y))
+        return _learned(SVC(gamma=task.gamma, class_weight=class_weight).fit(task.X, task.y))
 
     return fit
 
@@ -144,22 +111,10 @@ def _bagging(task):
         drawn = rng.choice(unlabeled, size=len(positive), replace=True)
         rows = np.concatenate([positive, drawn])
         machines.append(SVC(gamma=task.gamma).fit(task.X[rows], task.y[rows]))
-    return _thresholded(machines, lambda X: np.mean([m.decision_function(X) for m in machines], 0))
+    return _thresholded(lambda X: np.mean([m.decision_function(X) for m in machines], 0))
 
 
 # -- pulearn -----------------------------------------------------------------------------------
-
-
-def _pulearn_bagging(task):
-    from pulearn import BaggingPuClassifier
-    from sklearn.svm import SVC
-
-    model = BaggingPuClassifier(
-        SVC(gamma=task.gamma), n_estimators=N_BAGS, max_samples=int(task.y.sum()),
-        random_state=task.seed,
-    )  # fmt: skip
-    model.fit(task.X, task.y)
-    return _thresholded(model, lambda X: model.predict_proba(X)[:, 1] - 0.5)
 
 
 def _pulearn_elkan_noto(task):
@@ -170,7 +125,7 @@ def _pulearn_elkan_noto(task):
     base = CalibratedClassifierCV(SVC(gamma=task.gamma), ensemble=False)
     model = ElkanotoPuClassifier(base, hold_out_ratio=0.2, random_state=task.seed)
     model.fit(task.X, task.y)
-    return _thresholded(model, lambda X: np.asarray(model.predict_proba(X))[:, 1] - 0.5)
+    return _thresholded(lambda X: np.asarray(model.predict_proba(X))[:, 1] - 0.5)
 
 
 def _pulearn_nnpu(centres):
@@ -193,50 +148,26 @@ def _pulearn_nnpu(centres):
     return fit
 
 
-# -- pu-toolbox, pywsl ---------------------------------------------------------------------------
+def _pu_toolbox(task):
+    from pu_toolbox.estimators.risk.upu import UPUClassifier
 
-
-def _pu_toolbox(loss):
-    def fit(task):
-        from pu_toolbox.estimators.risk.upu import UPUClassifier
-
-        model = UPUClassifier(
-            task.prior, loss=loss, basis="rbf", kernel_width=task.width, n_centers=N_CENTRES,
-            reg_lambda=1e-3 if task.lam is None else task.lam, random_state=task.seed,
-        )  # fmt: skip
-        return _learned(model.fit(task.X, task.y))
-
-    return fit
-
-
-def _pywsl(task):
-    from pywsl.pul.pu_mr import PU_SL
-
-    np.random.seed(task.seed)  # noqa: NPY002 (its centres come from the global generator)
-    lam = 1e-3 if task.lam is None else task.lam
-    model = PU_SL(prior=task.prior, sigma=task.width, lam=lam, n_basis=N_CENTRES)
-    model.fit(task.X, task.y)
-    return _thresholded(model, lambda X: model._ker(X) @ model.coef_)
+    model = UPUClassifier(
+        task.prior, loss="squared", basis="rbf", kernel_width=(0.5 / task.gamma) ** 0.5,
+        n_centers=N_CENTRES, reg_lambda=1e-3, random_state=task.seed,
+    )  # fmt: skip
+    return _learned(model.fit(task.X, task.y))
 
 
 METHODS = {
-    "PUSVM": Method(_pusvm("leave-one-out"), "ours", uses_prior=True),
-    "PUSVM, threshold prior": Method(_pusvm("prior"), "ours", uses_prior=True),
-    "PUSVM, risk's threshold": Method(_pusvm("risk"), "ours", uses_prior=True),
-    "PUSVMCV": Method(_tuned, "ours", uses_prior=True),
-    "PUEnsemble": Method(_ensemble("rbf"), "ours", uses_prior=True),
-    "PUEnsemble, default": Method(_ensemble("auto"), "ours", uses_prior=True),
-    "PUEnsemble, trees": Method(_ensemble("trees"), "ours", uses_prior=True),
+    "PUEnsemble": Method(_ensemble("rbf"), is_ours=True, uses_prior=True),
+    "PUEnsemble, default": Method(_ensemble("auto"), is_ours=True, uses_prior=True),
+    "PUEnsemble, trees": Method(_ensemble("trees"), is_ours=True, uses_prior=True),
     "tuned forest, prior's cut": Method(_forest, uses_prior=True),
-    "SVC, unlabelled = negative": Method(_svc()),
-    "SVC, balanced": Method(_svc(class_weight="balanced")),
+    "SVC, unlabelled = negative": Method(_svc(None)),
+    "SVC, balanced": Method(_svc("balanced")),
     "PU bagging": Method(_bagging),
-    "PU bagging, pulearn": Method(_pulearn_bagging),
     "Elkan-Noto, pulearn": Method(_pulearn_elkan_noto),
     "nnPU linear, pulearn": Method(_pulearn_nnpu(None), uses_prior=True),
     "nnPU 200 bases, pulearn": Method(_pulearn_nnpu(N_CENTRES), uses_prior=True),
-    "squared loss, pu-toolbox": Method(_pu_toolbox("squared"), uses_prior=True),
-    "squared loss, pywsl": Method(_pywsl, uses_prior=True),
-    "double hinge, pu-toolbox": Method(_pu_toolbox("double_hinge"), uses_prior=True, slow=True),
-    "SVC, true labels": Method(_svc("truth"), "bound"),
+    "squared loss, pu-toolbox": Method(_pu_toolbox, uses_prior=True),
 }

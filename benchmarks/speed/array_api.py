@@ -109,53 +109,25 @@ def cases(options):
 def report(results):
     keys = ["seconds", "cpu_seconds", "rounds", "support_vectors", "kernel_values", "gap"]
     own = ["passes", "mb_moved_a_round", "gb_passed", "seconds_to_score"]
-    columns = [
-        "model",
-        "rows",
-        *(f"{key}, {lib}" for key in keys for lib in ("NumPy", "torch")),
-        *own,
-        "difference",
-    ]
+    both = [(lib, key) for key in keys for lib in ("numpy", "torch")]
     yield markdown_table(
-        columns,
-        [
-            [
-                r["model"],
-                r["rows"],
-                *(r[lib][key] for key in keys for lib in ("numpy", "torch")),
-                *(r["torch"][key] for key in own),
-                r["difference"],
-            ]
-            for r in results.records
-        ],
-    )
+        ["model", "rows", *(f"{key}, {lib}" for lib, key in both), *own, "difference"],
+        [[r["model"], r["rows"], *(r[lib][key] for lib, key in both),
+          *(r["torch"][key] for key in own), r["difference"]] for r in results.records],
+    )  # fmt: skip
 
 
 def entries(results):
-    rows = [
-        [
-            f"`{TITLES[r['model']]}`, {r['rows']:,} rows",
-            r["numpy"]["seconds"],
-            r["seconds"],
-            r["ratio"],
-            r["torch"]["support_vectors"],
-        ]
-        for r in results.records
-    ]
+    rows = [[f"`{TITLES[r['model']]}`, {r['rows']:,} rows", r["numpy"]["seconds"], r["seconds"],
+             r["ratio"], r["torch"]["support_vectors"]] for r in results.records]  # fmt: skip
     options, first = results.options, results.records[0]
-    return [
-        results.entry(
-            "array-api",
-            ["NumPy, s", "torch, s", "ratio", "support vectors"],
-            rows,
-            unit="s",
-            label=f"fit, {options['columns']} columns",
-            formats=["3g", "3g", ".1f", ","],
-            program=f"python benchmarks array_api --device {options['device']}",
-            hardware=f"{first['device']}; {options['threads']} cores for NumPy",
-            note=f"{options['dtype']}, torch {first['version']}",
-        )
-    ]
+    return [results.entry(
+        "array-api", ["NumPy, s", "torch, s", "ratio", "support vectors"], rows, unit="s",
+        label=f"fit, {options['columns']} columns", formats=["3g", "3g", ".1f", ","],
+        program=f"python benchmarks array_api --device {options['device']}",
+        hardware=f"{first['device']}; {options['threads']} cores for NumPy",
+        note=f"{options['dtype']}, torch {first['version']}",
+    )]  # fmt: skip
 
 
 STUDY = Study(

@@ -32,6 +32,7 @@ from shared.common import markdown_table
 from study import Case, Setting, Study
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
+HERE = BENCHMARKS.parent / "src"
 _WARM = 1200
 
 
@@ -250,39 +251,24 @@ def compare(name, before, after, runs, seconds):
 
 
 def cases(options):
-    if options.before is None or not (options.before / "fewlabels").is_dir():
-        sys.exit(
-            f"Pass --before with the src folder of another checkout (given: {options.before})."
-        )
+    before = options.before
+    if not options.list and (before is None or not (before / "fewlabels").is_dir()):
+        sys.exit(f"Pass --before with the src folder of another checkout (given: {before}).")
     for name in options.work:
         given = (name, options.before, options.after, options.runs, options.seconds)
         yield Case({"work": name}, compare, given)
 
 
+COLUMNS = {
+    "work": "work", "before_wall": "before, s", "after_wall": "after, s", "ratio_wall": "ratio",
+    "before_cpu": "before, CPU s", "after_cpu": "after, CPU s", "ratio_cpu": "ratio of CPU",
+    "objective": "objective (relative)", "sv": "SVs",
+}  # fmt: skip
+
+
 def report(results):
-    columns = [
-        "work",
-        "before, s",
-        "after, s",
-        "ratio",
-        "before, CPU s",
-        "after, CPU s",
-        "ratio of CPU",
-        "objective (relative)",
-        "SVs",
-    ]
-    keys = [
-        "work",
-        "before_wall",
-        "after_wall",
-        "ratio_wall",
-        "before_cpu",
-        "after_cpu",
-        "ratio_cpu",
-        "objective",
-        "sv",
-    ]
-    yield markdown_table(columns, [[r.get(key) for key in keys] for r in results.records])
+    rows = [[r.get(key) for key in COLUMNS] for r in results.records]
+    yield markdown_table([*COLUMNS.values()], rows)
 
 
 STUDY = Study(
@@ -292,9 +278,9 @@ STUDY = Study(
     choices={"work": [*WORK, *WHOLE]},
     settings={
         "before": Setting(None, "the src folder of the other version", Path),
-        "after": Setting(BENCHMARKS.parent / "src", "the src folder of this version", Path),
+        "after": Setting(HERE, "the src folder of this version", Path),
         "runs": Setting(7, "processes of each version"),
         "seconds": Setting(2.0, "of repeated work in each process"),
     },
-    quick={"work": ["small-100", "import"], "runs": 1, "seconds": 0.1},
+    quick={"before": HERE, "work": ["import"], "runs": 1, "seconds": 0.1},
 )

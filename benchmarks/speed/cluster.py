@@ -1,25 +1,18 @@
-"""Rows on a Dask cluster and on one machine; seconds that a worker's death costs.
+"""Rows on a Dask cluster and on one machine.
 
 Rows are drawn on the workers, ten columns of float32. An SVDD ("ball") and a one-class SVM with
 nu = 100 / rows are fitted by one machine with two threads, and by one and two processes of one
 thread that hold the rows already: seconds, rounds, and trips, bytes and milliseconds of a round.
-Every kill is a SIGKILL of a worker at a random moment: seconds lost, partitions loaded again, and
-whether the fit ends the same. The first round of that fit draws the rows, and a partition that was
-lost draws its own again.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 import time
-from functools import cache
 
 import numpy as np
 from dask import delayed
 from distributed import Client, LocalCluster, wait
-from shared.common import markdown_table, pivot
+from shared.common import pivot
 from study import Case, Setting, Study
 
 from fewlabels import SVDD, OneClassSVM
@@ -27,12 +20,10 @@ from fewlabels.dask import DaskOneClassSVM, DaskSVDD
 
 D = 10
 # Violations that leave a gap below 1e-4 of the objective, as in many_rows.
-# Violations that leave a gap below 1e-4 of the objective, as in disk.py.
 MACHINES = {
     "ball": (SVDD, DaskSVDD, lambda n: {"tol": 1e-2}),
     "one-class": (OneClassSVM, DaskOneClassSVM, lambda n: {"nu": 100.0 / n, "tol": 3e-5}),
 }
-OF_KILLS = {"nu": 0.001, "tol": 1e-6}
 
 
 def block(first, n):
@@ -102,68 +93,19 @@ def compare(name, n):
     return records
 
 
-def fit_with_kill(n, victim=None, after=None):
-    """Fit on two workers, of which one may be killed after some seconds."""
-    with cluster(2) as workers, Client(workers) as client:
-        DaskOneClassSVM(**OF_KILLS).fit(collection(8000, 8))
-        pids, timer = list(client.run(os.getpid).values()), None
-        if victim is not None:
-            timer = threading.Timer(after, os.kill, (pids[victim], signal.SIGKILL))
-            timer.start()
-        found = fitted(DaskOneClassSVM(**OF_KILLS), collection(n, 8))
-        if timer is not None:
-            timer.join()
-    return found
-
-
-@cache
-def whole_fit(n):
-    """The fit during which nobody is killed, and its seconds."""
-    return fit_with_kill(n)
-
-
-def kill(n, trial):
-    """What one kill costs."""
-    whole, spent = whole_fit(n)
-    after = np.random.default_rng(trial).uniform(0.0, spent)
-    model, seconds = fit_with_kill(n, trial % 2, after)
-    apart = abs(model.objective_ / whole.objective_ - 1.0)
-    return {
-        "after": after, "lost": seconds - spent, "whole": spent, "apart": apart,
-        "loaded_again": sum(entry["loaded_again"] for entry in model.history_),
-        "same": bool(np.array_equal(model.support_, whole.support_)) and apart < 1e-9,
-    }  # fmt: skip
-
-
 def cases(options):
-    for n in options.rows if "compare" in options.parts else ():
+    for n in options.rows:
         for name in MACHINES:
-            yield Case({"part": "compare", "model": name, "rows": n}, compare, (name, n))
-    for trial in range(options.kills) if "kills" in options.parts else ():
-        n = options.rows_of_kills
-        yield Case({"part": "kills", "trial": trial, "rows": n}, kill, (n, trial))
+            yield Case({"model": name, "rows": n}, compare, (name, n))
 
 
 def report(results):
-    if found := results.where(part="compare"):
-        for key in ("seconds", "rounds", "gap", "apart", "round_trips", "bytes", "milliseconds"):
-            yield f"## {key.replace('_', ' ')}"
-            yield pivot(found, ("model", "rows"), "where", key, ".3g")
-    if found := results.where(part="kills"):
-        keys = ["trial", "after", "lost", "whole", "loaded_again", "apart", "same"]
-        yield "## Kills"
-        yield markdown_table(keys, [[r[key] for key in keys] for r in found])
-        lost = [r["lost"] for r in found]
-        yield (f"{sum(r['same'] for r in found)} of {len(found)} ended the same; a kill cost "
-               f"{np.median(lost):.1f} s, {max(lost):.1f} s at most.")  # fmt: skip
+    for key in ("seconds", "rounds", "gap", "apart", "round_trips", "bytes", "milliseconds"):
+        yield f"## {key.replace('_', ' ')}"
+        yield pivot(results.records, ("model", "rows"), "where", key, ".3g")
 
 
 STUDY = Study(
-    __doc__, cases, report, choices={"parts": ["compare", "kills"]},
-    settings={
-        "rows": Setting([1_000_000, 10_000_000], "numbers of rows"),
-        "kills": Setting(10, "workers to kill"),
-        "rows_of_kills": Setting(500_000, "rows of these fits"),
-    },
-    quick={"rows": [20_000], "kills": 1, "rows_of_kills": 20_000},
+    __doc__, cases, report, settings={"rows": Setting([1_000_000, 10_000_000], "numbers of rows")},
+    quick={"rows": [20_000]},
 )  # fmt: skip

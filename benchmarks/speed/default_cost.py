@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from shared.common import pivot
 from sklearn.datasets import make_classification
 from study import Case, Study
 
@@ -69,12 +68,6 @@ def cases(options):
                 yield Case({"task": task, "model": title, "rows": n}, measure, (task, title, n))
 
 
-def report(results):
-    for what in ("fit", "score"):
-        yield f"CPU seconds, {what}:"
-        yield pivot(results.records, ("task", "model"), "rows", what, ".3g")
-
-
 def entries(results):
     sizes, rows = list(dict.fromkeys(r["rows"] for r in results.records)), []
     for task, title in CASES:
@@ -87,4 +80,4 @@ def entries(results):
                           label="task and model", formats=["3g"] * len(columns))]  # fmt: skip
 
 
-STUDY = Study(__doc__, cases, report, entries, choices={"tasks": TASKS})
+STUDY = Study(__doc__, cases, entries=entries, choices={"tasks": TASKS})

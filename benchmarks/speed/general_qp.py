@@ -60,31 +60,21 @@ def rbf(X, gamma):
     return np.exp(K, out=K)
 
 
-# Sparse or dense matrices as each solver wants them, and options for an accuracy that can be
-# compared: the operator splitting of OSQP stops far from the optimum at its defaults.
-SOLVERS = {
-    "clarabel": (True, {}),
-    "piqp": (False, {}),
-    "cvxopt": (False, {}),
-    "proxqp": (False, {}),
-    "highs": (True, {}),
-    "osqp": (True, {"eps_abs": 1e-6, "eps_rel": 1e-6, "max_iter": 100_000}),
-}
+SOLVERS = ["clarabel", "piqp"]
 
 
 def solve(problem, solver):
     """s, by one of the general solvers that qpsolvers knows."""
     import qpsolvers
 
-    sparse, settings = SOLVERS[solver]
     if solver not in qpsolvers.available_solvers:
         raise ImportError(f"{solver} is not installed", name=solver)
     P, q, G, h, A, b, lower, upper = problem.programme()
-    if sparse:
+    if solver == "clarabel":
         P = sp.csc_matrix(P)
     else:
         G, A = G.toarray(), A.toarray()
-    x = qpsolvers.solve_qp(P, q, G, h, A, b, lower, upper, solver=solver, **settings)
+    x = qpsolvers.solve_qp(P, q, G, h, A, b, lower, upper, solver=solver)
     if x is None:
         raise RuntimeError(f"{solver} found no solution")
     return np.clip(x[: problem.n], 0.0, problem.c2)

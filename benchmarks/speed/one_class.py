@@ -1,50 +1,35 @@
-"""One-class SVM: ours, scikit-learn's, Nystroem + SGD and PyOD, side by side.
+"""One-class SVM: ours and scikit-learn's, side by side.
 
-Cases
-  mixture-N-NU   five Gaussian clusters in 20 dimensions, centres N(0, 2^2), deviation 1; the
-                 first 5 % of the rows have deviation 1.45; RBF gamma = 1/20. Test: 5000 rows
-                 of deviation 1 (normal), 5000 of deviation 1.45 (anomalies).
-  gaussian-N     0.3 * randn(N, 2) with default nu (0.5) and gamma ("scale"). Test: 5000 more
-                 (normal), 5000 uniform on [-4, 4]^2 (anomalies).
-  adbench-NAME   ADBench set: a random half of the normal rows for training, the other half
-                 and all anomalies for testing (20 000 rows of it at most); columns
-                 standardised by the training rows; nu = 0.05, gamma = "scale" (and 16 times
-                 that: cases ending in -x16). They need --data.
+A case mixture-N-NU has N rows of five Gaussian clusters in 20 dimensions, centres N(0, 2^2),
+deviation 1; the first 5 % of the rows have deviation 1.45; RBF gamma = 1/20. Test: 5000 rows of
+deviation 1 (normal), 5000 of deviation 1.45 (anomalies).
 
-Protocol
-  Every fit runs in a fresh process that generates or loads the data and warms up with a fit on
-  at most 3000 of the rows, so that imports, compilation and reading the compilation cache are
-  outside every figure. Every method uses its default number of threads: ours all cores, LIBSVM
-  one. Seconds are the fastest of several calls while these fit into a few seconds, else of one.
-  Memory is the high-water mark of resident memory during the first full fit minus resident
-  memory before it. The objective 1/2 a'Ka is computed for every exact method by one function
-  (float64, blocks) from dual_coef_ and support_vectors_. The floor is the time that evaluating
-  n x n_SV kernel values takes with our own kernel product on the same rows, measured in the
-  same process.
+Every fit runs in a fresh process that generates the data and warms up with a fit on at most 3000
+of the rows, so that imports and compilation are outside every figure. Both use their default
+number of threads: ours all cores, LIBSVM one. Seconds are the fastest of several calls while
+these fit into a few seconds, else of one. Memory is the high-water mark of resident memory during
+the first full fit minus resident memory before it. The objective 1/2 a'Ka is computed for both by
+one function (float64, blocks) from dual_coef_ and support_vectors_. The floor is the time that
+evaluating n x n_SV kernel values takes with our own kernel product on the same rows, measured in
+the same process.
 """
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from shared.common import (
-    ADBENCH,
-    PeakMemory,
-    fastest,
-    group,
-    load_set,
-    markdown_table,
-    pivot,
-    standardised,
-    timed,
-)
+from shared.common import PeakMemory, fastest, group, markdown_table, pivot, timed
+from sklearn.metrics import roc_auc_score
+from sklearn.svm import OneClassSVM as Libsvm
 from study import Case, Setting, Study
 
-OURS, LIBSVM, APPROXIMATE, PYOD = "fewlabels", "scikit-learn", "Nystroem+SGD", "PyOD"
-METHODS = [OURS, LIBSVM, APPROXIMATE, PYOD]
+from fewlabels import OneClassSVM
+from fewlabels._util.threads import resolve_n_jobs
+from fewlabels.kernels import RBF
+from fewlabels.kernels.operators import make_gram
+
+OURS, LIBSVM = "fewlabels", "scikit-learn"
+GAMMA = 1 / 20
 _WARM_ROWS = 3000
-_LARGEST_TEST = 20_000
 # From this many support vectors at least, LIBSVM is likely to need more than half a minute.
 _SLOW = 8_000
 
@@ -52,133 +37,55 @@ _SLOW = 8_000
 # -- cases ---------------------------------------------------------------------------------
 
 
-def mixture(n, nu):
-    name = f"mixture-{n // 1000}k-{nu:g}"
-    return {"name": name, "family": "mixture", "n": n, "nu": nu, "gamma": 1 / 20,
-            "slow": nu * n >= _SLOW}  # fmt: skip
+def name_of(n, nu):
+    return f"mixture-{n // 1000}k-{nu:g}"
 
 
-def gaussian(n):
-    return {"name": f"gaussian-{n // 1000}k", "family": "gaussian", "n": n, "nu": 0.5,
-            "gamma": "scale", "slow": 0.5 * n >= _SLOW}  # fmt: skip
+PROBLEMS = {
+    name_of(n, nu): (n, nu)
+    for n in (2_000, 10_000, 20_000, 50_000, 100_000)
+    for nu in (0.01, 0.05, 0.2, 0.5)
+}
 
 
-def adbench(set_name, factor=1):
-    name = f"adbench-{set_name}" + (f"-x{factor}" if factor > 1 else "")
-    return {"name": name, "family": "adbench", "set": f"adbench_{set_name}", "nu": 0.05,
-            "gamma": "scale", "factor": factor, "slow": set_name == "http"}  # fmt: skip
-
-
-def all_problems():
-    """Problems by name, in the order in which they run."""
-    found = [mixture(n, nu) for n in (2_000, 10_000) for nu in (0.01, 0.05, 0.2, 0.5)]
-    found.append(mixture(20_000, 0.5))
-    found += [mixture(n, nu) for n in (50_000, 100_000) for nu in (0.01, 0.05, 0.2, 0.5)]
-    found.append(gaussian(100_000))
-    found += [adbench(name) for name in ADBENCH]
-    found += [adbench(name, 16) for name in ADBENCH if name != "http"]
-    return {problem["name"]: problem for problem in found}
-
-
-PROBLEMS = all_problems()
-
-
-def make_data(case, folder):
-    """Training rows, test rows, 1 for the test rows that are normal, and gamma as a number."""
+def make_data(n):
+    """Training rows, test rows, and 1 for the test rows that are normal."""
     rng = np.random.default_rng(0)
-    if case["family"] == "mixture":
-        centres = rng.normal(scale=2.0, size=(5, 20))
+    centres = rng.normal(scale=2.0, size=(5, 20))
 
-        def draw(n, deviation):
-            return centres[rng.integers(5, size=n)] + deviation * rng.normal(size=(n, 20))
+    def draw(n, deviation):
+        return centres[rng.integers(5, size=n)] + deviation * rng.normal(size=(n, 20))
 
-        X = draw(case["n"], 1.0)
-        wide = case["n"] // 20
-        X[:wide] = draw(wide, 1.45)
-        normal, anomalies = draw(5000, 1.0), draw(5000, 1.45)
-    elif case["family"] == "gaussian":
-        X = 0.3 * rng.normal(size=(case["n"], 2))
-        normal = 0.3 * rng.normal(size=(5000, 2))
-        anomalies = rng.uniform(-4, 4, size=(5000, 2))
-    else:
-        rows, y = load_set(folder, case["set"])
-        order = rng.permutation(np.flatnonzero(y == 0))
-        half = len(order) // 2
-        X, normal, anomalies = rows[order[:half]], rows[order[half:]], rows[y == 1]
-        X, normal, anomalies = standardised(X, normal, anomalies)
-    test = np.concatenate([normal, anomalies])
-    is_normal = np.repeat([1, 0], [len(normal), len(anomalies)])
-    if len(test) > _LARGEST_TEST:
-        kept = rng.permutation(len(test))[:_LARGEST_TEST]
-        test, is_normal = test[kept], is_normal[kept]
-    gamma = case["gamma"]
-    if gamma == "scale":
-        gamma = case.get("factor", 1) / (X.shape[1] * X.var())
-    return np.ascontiguousarray(X), test, is_normal, float(gamma)
+    X = draw(n, 1.0)
+    wide = n // 20
+    X[:wide] = draw(wide, 1.45)
+    test = np.concatenate([draw(5000, 1.0), draw(5000, 1.45)])
+    return X, test, np.repeat([1, 0], 5000)
 
 
-# -- methods -----------------------------------------------------------------------------------
-
-
-def make_model(method, case, gamma, n):
-    """An unfitted model with the case's parameters and everything else at its default."""
-    nu = case["nu"]
-    if method == OURS:
-        from fewlabels import OneClassSVM
-
-        return OneClassSVM(nu=nu, gamma=gamma)
-    if method == LIBSVM:
-        from sklearn.svm import OneClassSVM
-
-        return OneClassSVM(nu=nu, gamma=gamma)
-    if method == PYOD:
-        from pyod.models.ocsvm import OCSVM
-
-        return OCSVM(nu=nu, gamma=gamma)
-    from sklearn.kernel_approximation import Nystroem
-    from sklearn.linear_model import SGDOneClassSVM
-    from sklearn.pipeline import make_pipeline
-
-    return make_pipeline(
-        Nystroem(gamma=gamma, n_components=min(300, n), random_state=0),
-        SGDOneClassSVM(nu=nu, random_state=0),
-    )
-
-
-def measure(case, method, folder, budget):
+def measure(n, nu, method, budget):
     """All figures of one method on one case; runs in a process of its own."""
-    from sklearn.metrics import roc_auc_score
-
-    X, test, is_normal, gamma = make_data(case, folder)
-    n = len(X)
+    kind = OneClassSVM if method == OURS else Libsvm
+    X, test, is_normal = make_data(n)
     few = X[:: -(-n // _WARM_ROWS)]
-    make_model(method, case, gamma, len(few)).fit(few).predict(test[:500])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with PeakMemory() as memory:
-            model = make_model(method, case, gamma, n)
-            first, _ = timed(model.fit, X)
+    kind(nu=nu, gamma=GAMMA).fit(few).predict(test[:500])
+    with PeakMemory() as memory:
+        model = kind(nu=nu, gamma=GAMMA)
+        first, _ = timed(model.fit, X)
     fit_seconds, fits = fastest(
-        lambda: make_model(method, case, gamma, n).fit(X), first=[first], budget=budget
+        lambda: kind(nu=nu, gamma=GAMMA).fit(X), first=[first], budget=budget
     )
     first, _ = timed(model.predict, test)
     predict_seconds, _ = fastest(lambda: model.predict(test), first=[first], budget=0.5 * budget)
-    scores = model.decision_function(test)
+    coef = model.dual_coef_.ravel()
     answer = {
-        "fit_s": fit_seconds, "predict_s": predict_seconds, "extra_mb": memory.extra / 1e6,
-        "auc": roc_auc_score(is_normal, -scores if method == PYOD else scores), "n": n,
-        "d": X.shape[1], "n_test": len(test), "gamma": gamma, "nu": case["nu"], "fits": fits,
-        "warnings": sorted({f"{w.category.__name__}: {w.message}"[:300] for w in caught}),
+        "n": n, "fit_s": fit_seconds, "predict_s": predict_seconds, "fits": fits,
+        "extra_mb": memory.extra / 1e6,
+        "auc": roc_auc_score(is_normal, model.decision_function(test)), "n_sv": len(coef),
+        "objective": objective(model.support_vectors_, coef, GAMMA),
+        "mass_error": abs(coef.sum() / (nu * n) - 1.0),
     }  # fmt: skip
-    if method != APPROXIMATE:
-        fitted = model.detector_ if method == PYOD else model
-        coef = np.asarray(fitted.dual_coef_).ravel()
-        answer["n_sv"] = len(coef)
-        answer["objective"] = objective(fitted.support_vectors_, coef, gamma)
-        answer["mass_error"] = abs(coef.sum() / (case["nu"] * n) - 1.0)
-    if method == OURS:
-        answer |= floor(model, X, gamma)
-    return answer
+    return answer | floor(model, X, GAMMA) if method == OURS else answer
 
 
 def objective(rows, coef, gamma, block=2048):
@@ -202,10 +109,6 @@ def objective(rows, coef, gamma, block=2048):
 
 def floor(model, X, gamma):
     """What evaluating the support vectors' columns once would cost."""
-    from fewlabels._util.threads import resolve_n_jobs
-    from fewlabels.kernels import RBF
-    from fewlabels.kernels.operators import make_gram
-
     gram = make_gram(RBF(gamma), X, n_jobs=resolve_n_jobs(None))
     rng = np.random.default_rng(1)
     columns = rng.permutation(model.support_)[: max(1, min(1024, 200_000_000 // len(X)))]
@@ -228,17 +131,10 @@ def floor(model, X, gamma):
 def cases(options):
     budget = 0.5 if options.quick else 5.0
     for name in options.cases:
-        problem = PROBLEMS[name]
-        if problem["family"] == "adbench" and options.data is None:
-            continue
-        for method in options.methods:
-            if options.skip_slow and problem["slow"] and method in (LIBSVM, PYOD):
-                continue
-            # PyOD begins with scikit-learn's fit.
-            series = name if method in (LIBSVM, PYOD) else ""
-            yield Case({"case": name, "method": method}, measure,
-                       (problem, method, options.data, budget), apart=True, limit=options.limit,
-                       series=series)  # fmt: skip
+        n, nu = PROBLEMS[name]
+        for method in (OURS,) if options.skip_slow and nu * n >= _SLOW else (OURS, LIBSVM):
+            yield Case({"case": name, "method": method}, measure, (n, nu, method, budget),
+                       apart=True, limit=options.limit)  # fmt: skip
 
 
 # -- the report ----------------------------------------------------------------------------------
@@ -254,9 +150,9 @@ def report(results):
         yield pivot(results.records, ("case", "n"), "method", key, form)
     yield "## Distance from the floor"
     yield markdown_table(
-        ["case", "n", "d", "SVs", "rounds", "ns / value", "values / floor", "floor s", "fit s",
+        ["case", "n", "SVs", "rounds", "ns / value", "values / floor", "floor s", "fit s",
          "fit / floor"],
-        [[r["case"], r["n"], r["d"], r["n_sv"], r["rounds"], r["ns_per_value"],
+        [[r["case"], r["n"], r["n_sv"], r["rounds"], r["ns_per_value"],
           r["values_over_floor"], r["floor_s"], r["fit_s"], r["fit_s"] / r["floor_s"]]
          for r in results.where(method=OURS)],
     )  # fmt: skip
@@ -265,7 +161,7 @@ def report(results):
 def entries(results):
     rows, both = [], group(results.records, "case")
     for n, nu in ((2_000, 0.05), (10_000, 0.05), (20_000, 0.5), (50_000, 0.05), (50_000, 0.2)):
-        found = {r["method"]: r for r in both.get(mixture(n, nu)["name"], ())}
+        found = {r["method"]: r for r in both.get(name_of(n, nu), ())}
         if OURS in found and LIBSVM in found:
             own, other = found[OURS], found[LIBSVM]
             rows.append([
@@ -278,16 +174,11 @@ def entries(results):
                           formats=["3g", "3g", ".1f", ".0f", ".1f"])] if rows else []  # fmt: skip
 
 
-def files(options):
-    return [PROBLEMS[name]["set"] for name in options.cases if "set" in PROBLEMS[name]]
-
-
 STUDY = Study(
-    __doc__, cases, report, entries, data="optional", files=files,
-    choices={"cases": list(PROBLEMS), "methods": METHODS},
+    __doc__, cases, report, entries, choices={"cases": list(PROBLEMS)},
     settings={
-        "skip_slow": Setting(False, "leave LIBSVM and PyOD out of cases of over half a minute"),
+        "skip_slow": Setting(False, "leave LIBSVM out of cases of over half a minute"),
         "limit": Setting(1200.0, "seconds until a measurement is given up"),
     },
-    quick={"cases": ["mixture-2k-0.05", "mixture-2k-0.5", "adbench-wine", "adbench-cardio"]},
+    quick={"cases": ["mixture-2k-0.05", "mixture-2k-0.5"]},
 )  # fmt: skip

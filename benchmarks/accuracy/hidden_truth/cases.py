@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -48,15 +48,10 @@ class Case:
     area: float
     share: float  # of positives among unlabelled rows, of the rare class, or of anomalies
     n_labels: int
-    labels: str  # "random", "equal", "skewed", "biased", "batch", "day" or "clean"
+    labels: str  # "random", "equal", "skewed", "biased" or "clean"
     repeats: int  # of every row
     draw: int
     half: str
-
-    @property
-    def name(self) -> str:
-        """Name of the case in the file of results."""
-        return " ".join(str(value) for value in asdict(self).values())
 
     @property
     def rng(self) -> np.random.Generator:
@@ -95,7 +90,6 @@ def _settings(half: Half) -> dict[str, list[tuple[float, float, int, str, int]]]
             *product((none, moderate), (frequent,), half.few[:1], random, (2, 3)),
             *product(useful, (rare + 0.25, 0.7), n_skewed, ("skewed",), once),
         ],
-        "unlike": [*product(useful, (0.1, 0.3), (40,), ("random", "batch", "day"), once)],
         "one-class": [
             *product((strong,), (0.0,), half.rows, ("clean", "unknown"), once),
             *product((strong,), (0.02, 0.1), half.rows, ("unknown",), once),

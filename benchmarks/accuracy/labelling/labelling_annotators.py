@@ -129,7 +129,7 @@ def cases(options):
 
 
 def report(results):
-    return summary.tables(results.records, STEP)
+    yield summary.stops([r for r in results.records if r["advised"]], STEP)
 
 
 def entries(results):

@@ -1,7 +1,7 @@
 """Tables of what ``labelling_annotators.py`` ran."""
 
 import numpy as np
-from scipy.stats import rankdata, t
+from scipy.stats import rankdata
 
 from .sets import CHOSEN_ON, TEXTS
 
@@ -25,16 +25,6 @@ NAMES = {
     "small-text-ties": "small-text, breaking ties",
     "linear": "linear SVM",
 }
-
-
-def tables(rows, step):
-    """Parts of the report."""
-    for title, some in _halves(rows):
-        yield f"## {title}"
-        yield "```\n" + _told(*_areas(some, step)) + "\n```"
-    for ask in dict.fromkeys(r["ask"] for r in rows if r.get("looks")):
-        yield "```\n" + coverage(rows, ask) + "\n```"
-    yield stops([r for r in rows if r.get("advised")], step)
 
 
 def entries(rows, step):
@@ -80,15 +70,6 @@ def named(ask):
     return f"{'random rows' if rule == 'random' else NAMES[rule]}, {NAMES[model]}"
 
 
-def _halves(rows):
-    for title, half in (("Unseen", False), ("Chosen on", True)):
-        for kind in (False, True):
-            some = [r for r in rows if (r["set"] in CHOSEN_ON) == half
-                    and (r["set"] in TEXTS) == kind]  # fmt: skip
-            if some:
-                yield f"{title}, {'texts' if kind else 'tables'}", some
-
-
 def _areas(rows, step):
     """Ways of asking, (set, draw) that all have, and mean accuracies of shape (keys, asks)."""
     asks = list(dict.fromkeys(r["ask"] for r in rows))
@@ -101,33 +82,6 @@ def _areas(rows, step):
     return asks, keys, areas
 
 
-def _told(asks, keys, areas):
-    lines = [f"{len(keys)} of {len({s for s, _ in keys})} sets; mean accuracy over the first "
-             f"{', '.join(map(str, FIRST))} answers; mean ranks; mixed minus it (intervals over "
-             "sets)"]  # fmt: skip
-    own, sets = asks.index(OURS) if OURS in asks else 0, [name for name, _ in keys]
-    for place in np.argsort(-areas[FIRST[-1]].mean(axis=0)):
-        means = " ".join(f"{areas[n][:, place].mean():.4f}" for n in FIRST)
-        ranks = " ".join(f"{rankdata(-areas[n], axis=1)[:, place].mean():.2f}" for n in FIRST)
-        ahead = areas[FIRST[-1]][:, own] - areas[FIRST[-1]][:, place]
-        by_set = np.array([ahead[np.array(sets) == name].mean() for name in sorted(set(sets))])
-        lines.append(f"  {asks[place]:22s} {means}  {ranks}  {with_interval(by_set)}, behind in "
-                     f"{np.sum(by_set < 0)} of {len(by_set)}")  # fmt: skip
-    for name in sorted(set(sets)):
-        mean = areas[FIRST[-1]][np.array(sets) == name].mean(axis=0)
-        cells = ", ".join(f"{a} {m:.3f}" for a, m in zip(asks, mean, strict=True))
-        lines.append(f"  {name}: {cells}")
-    return "\n".join(lines)
-
-
-def with_interval(values):
-    """A mean with its interval at 95 %, by Student's t."""
-    if len(values) < 2:
-        return f"{values.mean():.3f}" if len(values) else "-"
-    half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    return f"{values.mean():+.3f} ±{half:.3f}"
-
-
 def _covered(rows, ask):
     """Answers; intervals that held the true error, all; means of error, true error, width, n."""
     looks = [look for r in rows if r["ask"] == ask for look in r.get("looks", [])]
@@ -138,14 +92,6 @@ def _covered(rows, ask):
                  for key in ("value", "true", "low", "high", "n")]  # fmt: skip
         value, true, low, high, n = means
         yield answers, held, len(here), value, true, round(high - low, 4), n
-
-
-def coverage(rows, ask):
-    lines = [f"Interval of the error, {ask}: held of all, mean shown, true, width, random rows"]
-    for answers, held, n, value, true, width, random in _covered(rows, ask):
-        lines.append(f"  {answers:3d} answers: {held} of {n}, {value:.3f}, {true:.3f}, "
-                     f"{width:.3f}, {random:.0f}")  # fmt: skip
-    return "\n".join(lines)
 
 
 def stops(rows, step):

@@ -2,7 +2,6 @@
 
 drive    Three sets (--data): keys, undo, skipped rows; whether the file holds the answers that
          were pressed, requests to other servers, errors of the console, pictures of every view.
-kill     kill -9 of the server at random moments, by HTTP: whether confirmed answers are lost.
 latency  Milliseconds from a key to the next card, in Chromium, once a model of two classes is
          there. Use an idle computer.
 work     The same in CPU time, in one process, where wall times of a busy computer mislead.
@@ -187,49 +186,6 @@ def quantiles(waits):
         float(np.quantile(waits, 0.99)), 1), "ms worst": round(float(waits.max()), 1)}  # fmt: skip
 
 
-# -- kill -9 ----------------------------------------------------------------------------------
-
-
-def kill(times, seed):
-    """Answers over HTTP and kill -9 at random moments; the file is read after each.
-
-    What was confirmed has to be there, nothing that was not sent, and the next server never asks
-    for a row that has a confirmed answer.
-    """
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(5000, 4))
-    command = [sys.executable, str(Path(__file__).parent / "presser.py")]
-    confirmed, sent, kills = {}, {}, []
-    with tempfile.TemporaryDirectory() as folder:
-        data = write_table(Path(folder) / "killed.csv", pd.DataFrame(X, columns=list("abcd")))
-        for number in range(times):
-            server, url = serve(data, ["yes", "no"])
-            presser = subprocess.Popen(
-                [*command, url, str(number)], stdout=subprocess.PIPE, text=True
-            )
-            first = presser.stdout.readline()
-            time.sleep(1.5 * rng.random())
-            server.kill()
-            server.wait()
-            before = {row for row, _ in confirmed.values()}
-            for line in [first, *presser.communicate()[0].splitlines()]:
-                what, id, row, label = line.split()
-                sent[id] = int(row), label
-                if what == "confirmed":
-                    confirmed[id] = int(row), label
-            kept = {a.id: (a.row, a.label) for a in read_answers(f"{data}.labels").answers}
-            kills.append({
-                "lost": sum(kept.get(id) != one for id, one in confirmed.items()),
-                "invented": sum(sent.get(id) != one for id, one in kept.items()),
-                "asked again": sum(one[0] in before for id, one in sent.items()
-                                   if id.split(".")[0] == str(number)),
-            })  # fmt: skip
-    return {
-        "sent": len(sent), "confirmed": len(confirmed), "kept": len(kept),
-        **{what: sum(one[what] for one in kills) for what in kills[0]},
-    }  # fmt: skip
-
-
 # -- latency ----------------------------------------------------------------------------------
 
 
@@ -305,8 +261,6 @@ def cases(options):
                 drive,
                 (name, options.data, options.out, options.answers, options.pause),
             )
-    if "kill" in options.parts:
-        yield Case({"part": "kill", "times": options.times}, kill, (options.times, options.seed))
     for part, function, more in (("latency", latency, (options.pause,)), ("work", work, ())):
         for kernel in options.kernels if part in options.parts else ():
             for n in options.rows:
@@ -331,16 +285,14 @@ STUDY = Study(
     report,
     data="optional",
     choices={
-        "parts": ["drive", "kill", "latency", "work"],
+        "parts": ["drive", "latency", "work"],
         "sets": list(SETS),
         "kernels": ["linear", "rbf"],
     },
     settings={
         "answers": Setting(100, "answers of a set or table"),
-        "times": Setting(50, "kills"),
-        "seed": Setting(0, "seed of kills"),
         "rows": Setting([10_000], "rows of tables for latency and work"),
         "pause": Setting(0.3, "seconds between keys"),
     },
-    quick={"parts": ["kill", "work"], "times": 2, "rows": [1000], "answers": 20},
+    quick={"parts": ["work"], "rows": [1000], "answers": 20},
 )

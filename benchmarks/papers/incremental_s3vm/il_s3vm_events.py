@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from shared.common import group, markdown_table, mean
+from shared.common import group, mean
 from study import Case, Setting, Study
 
 from fewlabels.kernels import RBF, Linear, Polynomial
@@ -202,63 +202,21 @@ def part_rows(records):
         ]
 
 
+OF_A_SET = f"set of {SIZE} rows, kernel, added row"
 TABLES = (
-    (
-        "events",
-        event_rows,
-        "il-s3vm-events",
-        [
-            "steps",
-            "without length",
-            "A: the added sample",
-            "A: flipped samples",
-            "A: both",
-            "W rises, of these",
-            "sign changes",
-            "endless",
-        ],
-        {
-            "label": "kernel, rows",
-            "unit": "shares of steps; counts",
-            "formats": [",", *[".0%"] * 5, ",", ","],
-        },
-    ),
-    (
-        "changing",
-        changing_rows,
-        "il-s3vm-changing",
-        [
-            "iterations, paper",
-            "Changing-mu, paper",
-            "iterations",
-            "that leave A non-empty",
-            "sign changes",
-        ],
-        {
-            "label": f"set of {SIZE} rows, kernel, added row",
-            "unit": "mean per added row",
-            "formats": [".1f"] * 5,
-        },
-    ),
-    (
-        "parts",
-        part_rows,
-        "il-bcs3vm-parts",
-        ["paper", "constraint out", "row added", "constraint back"],
-        {
-            "label": f"set of {SIZE} rows, kernel, added row",
-            "unit": "steps per added row",
-            "formats": [".1f"] * 4,
-        },
-    ),
-)
-
-
-def report(results):
-    for part, rows, _, columns, about in TABLES:
-        if found := results.where(part=part):
-            yield f"## {part}: {about['unit']}"
-            yield markdown_table([about["label"], *columns], rows(found))
+    ("events", event_rows, "il-s3vm-events",
+     ["steps", "without length", "A: the added sample", "A: flipped samples", "A: both",
+      "W rises, of these", "sign changes", "endless"],
+     {"label": "kernel, rows", "unit": "shares of steps; counts",
+      "formats": [",", *[".0%"] * 5, ",", ","]}),
+    ("changing", changing_rows, "il-s3vm-changing",
+     ["iterations, paper", "Changing-mu, paper", "iterations", "that leave A non-empty",
+      "sign changes"],
+     {"label": OF_A_SET, "unit": "mean per added row", "formats": [".1f"] * 5}),
+    ("parts", part_rows, "il-bcs3vm-parts",
+     ["paper", "constraint out", "row added", "constraint back"],
+     {"label": OF_A_SET, "unit": "steps per added row", "formats": [".1f"] * 4}),
+)  # fmt: skip
 
 
 def entries(results):
@@ -272,8 +230,7 @@ def entries(results):
 STUDY = Study(
     __doc__,
     cases,
-    report,
-    entries,
+    entries=entries,
     data="optional",
     choices={"parts": ["events", "changing", "parts"]},
     settings={

@@ -1,13 +1,10 @@
 """A stream of 50 000 rows into an S3VM: memory, latency and optimality on the way.
 
-stream: real rows in random order, 200 labels at the start and one row in a hundred labelled later,
-        with the balancing constraint; linear and Gaussian kernel. Milliseconds of every
-        partial_fit (median, 99th percentile and maximum of windows), resident memory, error on the
-        unlabelled rows and, at checkpoints, the violation of the optimality conditions, computed
-        in float64 from data and coefficients by code apart from the package, on a sample of the
-        rows; at the end on all.
-exact:  10 000 rows one by one, rounding never repaired (refresh_at infinite); then the same check
-        on all rows, and by how much the f that was carried along is off.
+Real rows in random order, 200 labels at the start and one row in a hundred labelled later, with
+the balancing constraint; linear and Gaussian kernel. Milliseconds of every partial_fit (median,
+99th percentile and maximum of windows), resident memory, error on the unlabelled rows and, at
+checkpoints, the violation of the optimality conditions, computed in float64 from data and
+coefficients by code apart from the package, on a sample of the rows; at the end on all.
 
 C = 10, C* = 5. --consolidate calls consolidate() whenever it is due. Each run has a process of its
 own.
@@ -20,13 +17,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-from shared.common import COLOURS, figure, markdown_table, plain_ticks, save_figure
+from shared.common import markdown_table
 from shared.threads import limit_threads
 from study import Case, Setting, Study
 
 from fewlabels import S3VM
-from fewlabels.kernels import RBF, Linear
-from fewlabels.solvers.path import PathFollower, RowPenalties
 
 from .certificate import decisions, violation, virtual_share
 from .data import C_STAR, C, load
@@ -35,15 +30,15 @@ N_FIRST, N_LABELLED, SHARE_LABELLED = 1000, 200, 0.01
 N_WINDOWS, N_CHECKPOINTS, N_CHECKED = 50, 10, 2000
 
 
-def _rows(folder, name, n, first_labels, share):
+def _rows(folder, name, n):
     """Rows in random order, their classes, and labels with NaN for unlabelled rows."""
     X, y = load(folder, name)
     n = min(n, len(y))
     rng = np.random.default_rng(0)
     order = rng.permutation(len(y))[:n]
     X, y = X[order], y[order]
-    given = rng.random(n) < share
-    given[:first_labels] = True
+    given = rng.random(n) < SHARE_LABELLED
+    given[:N_LABELLED] = True
     return X, y, np.where(given, y, np.nan)
 
 
@@ -59,7 +54,7 @@ def stream(folder, name, kernel, gamma, n, consolidate):
     dict
         ``windows`` (rows, milliseconds and memory of each), ``checks`` and totals.
     """
-    X, y, label = _rows(folder, name, n, N_LABELLED, SHARE_LABELLED)
+    X, y, label = _rows(folder, name, n)
     label[N_LABELLED:N_FIRST] = np.nan
     settings = _settings(kernel, gamma)
     first = min(N_FIRST, n // 2)
@@ -134,46 +129,6 @@ def _checked(machine, settings, X, y, label, n_checked):
     return found
 
 
-def exact(folder, name, kernel, gamma, n, balance):
-    """Rows one by one on a path that never repairs rounding.
-
-    Returns
-    -------
-    dict
-        Violation from the f carried along and from f computed afresh, and their difference.
-    """
-    X, y, label = _rows(folder, name, n, 100, 0.02)
-    known = np.nan_to_num(label)
-    settings = _settings(kernel, gamma)
-    path = PathFollower(
-        Linear() if kernel == "linear" else RBF(gamma=gamma), balance=balance,
-        refresh_at=np.inf, cache_size=1.5e9,
-    )  # fmt: skip
-    started = time.perf_counter()
-    sum_labels = n_labels = 0
-    for i in range(n):
-        if known[i]:
-            sum_labels, n_labels = sum_labels + known[i], n_labels + 1
-            row = RowPenalties.labelled(known[i : i + 1], C=C)
-        else:
-            row = RowPenalties.unlabelled(C_star=C_STAR, n=1)
-        target = sum_labels / n_labels if balance and n_labels else None
-        path.add(X[i : i + 1], row, target=target)
-    seconds = time.perf_counter() - started
-    free = known == 0
-    coef = path.a + np.where(free, path.virtual / free.sum(), 0.0)
-    f = decisions(settings, X, coef, -path.multiplier, np.arange(n))
-    return {
-        "set": name, **settings, "rows": n, "balanced": balance is not None,
-        "seconds": seconds, "steps": path.n_steps, "sign_changes": path.n_flips,
-        "margin_rows": path.n_margin, "violation": violation(path.a, f, known, C, C_STAR),
-        "carried_violation": path.violation(), "f_off": float(np.abs(f - path.h).max()),
-        "sum": abs(float(coef.sum())),
-        "balance_off": abs(float(f[free].mean() - target)) if balance else None,
-        "error": float(np.mean(np.where(f > 0, 1, -1)[free] != y[free])),
-    }  # fmt: skip
-
-
 def _status(field):
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -185,180 +140,61 @@ def _status(field):
 def cases(options):
     limit_threads(options.threads)
     apart = {"apart": True, "limit": options.limit}
-    for name in options.sets if "stream" in options.parts else ():
+    for name in options.sets:
         for kernel in options.kernels:
             given = (options.data, name, kernel, options.gamma, options.rows, options.consolidate)
-            yield Case({"part": "stream", "set": name, "kernel": kernel}, stream, given, **apart)
-    for name in options.sets if "exact" in options.parts else ():
-        for kernel in options.kernels:
-            for balance in (None, "keep"):
-                given = (options.data, name, kernel, options.gamma, options.exact_rows, balance)
-                key = {"part": "exact", "set": name, "kernel": kernel, "balance": balance}
-                yield Case(key, exact, given, **apart)
+            yield Case({"set": name, "kernel": kernel}, stream, given, **apart)
 
 
 # -- the report ----------------------------------------------------------------------------------
 
 
+COLUMNS = ["set", "kernel", "rows", "labelled", "ms per row, p50", "mean", "p99", "max",
+           "steps per row", "sign changes", "margin rows", "MB at the start", "peak, MB",
+           "violation, all rows", "balance off by", "error, %", "consolidated"]  # fmt: skip
+
+
 def report(results):
-    if runs := results.where(part="stream"):
-        yield "## Stream, with the balancing constraint"
-        rows = [
-            [
-                r["set"],
-                r["kernel"],
-                r["rows"],
-                r["labelled"],
-                r["p50_ms"],
-                r["mean_ms"],
-                r["p99_ms"],
-                r["max_ms"],
-                r["steps"] / (r["rows"] - r["first"]),
-                r["sign_changes"],
-                r["windows"][-1]["margin_rows"],
-                r["rss_before_mb"],
-                r["peak_mb"],
-                r["all_rows"]["violation"],
-                r["all_rows"]["balance_off"],
-                100 * r["all_rows"]["error"],
-                sum(one["replaced"] for one in r["rebuilt"]),
-            ]
-            for r in runs
+    yield markdown_table(COLUMNS, [
+        [
+            r["set"], r["kernel"], r["rows"], r["labelled"], r["p50_ms"], r["mean_ms"],
+            r["p99_ms"], r["max_ms"], r["steps"] / (r["rows"] - r["first"]), r["sign_changes"],
+            r["windows"][-1]["margin_rows"], r["rss_before_mb"], r["peak_mb"],
+            r["all_rows"]["violation"], r["all_rows"]["balance_off"], 100 * r["all_rows"]["error"],
+            sum(one["replaced"] for one in r["rebuilt"]),
         ]
-        yield markdown_table(
-            [
-                "set",
-                "kernel",
-                "rows",
-                "labelled",
-                "ms per row, p50",
-                "mean",
-                "p99",
-                "max",
-                "steps per row",
-                "sign changes",
-                "margin rows",
-                "MB at the start",
-                "peak, MB",
-                "violation, all rows",
-                "balance off by",
-                "error, %",
-                "consolidated",
-            ],
-            rows,
-        )
-        yield "Checkpoints, on a sample of the rows:"
-        keys = ["rows", "checked", "seconds", "violation", "sum", "error"]
-        yield markdown_table(
-            ["set", "kernel", *keys],
-            [
-                [r["set"], r["kernel"], *(check[key] for key in keys)]
-                for r in runs
-                for check in r["checks"]
-            ],
-        )
-        draw_picture(runs, results.picture())
-    if runs := results.where(part="exact"):
-        keys = [
-            "set",
-            "kernel",
-            "balanced",
-            "rows",
-            "steps",
-            "sign_changes",
-            "margin_rows",
-            "seconds",
-            "violation",
-            "f_off",
-            "sum",
-            "balance_off",
-        ]
-        yield "## Rounding never repaired"
-        yield markdown_table(keys, [[r[key] for key in keys] for r in runs])
+        for r in results.records
+    ])  # fmt: skip
+    yield "Checkpoints, on a sample of the rows:"
+    keys = ["rows", "checked", "seconds", "violation", "sum", "error"]
+    yield markdown_table(["set", "kernel", *keys], [
+        [r["set"], r["kernel"], *(check[key] for key in keys)]
+        for r in results.records
+        for check in r["checks"]
+    ])  # fmt: skip
 
 
 def entries(results):
     rows = []
-    for r in results.where(part="stream"):
+    for r in results.records:
         worst = max(r["all_rows"]["violation"], *(check["violation"] for check in r["checks"]))
         title = "linear" if r["kernel"] == "linear" else f"Gaussian {r['gamma']:g}"
-        rows.append(
-            [
-                title,
-                r["p50_ms"],
-                r["p99_ms"],
-                f"{r['max_ms']:,.0f}",
-                f"{r['peak_mb']:.0f} MB",
-                f"{worst:.0e}",
-            ]
-        )
+        rows.append([title, r["p50_ms"], r["p99_ms"], f"{r['max_ms']:,.0f}",
+                     f"{r['peak_mb']:.0f} MB", f"{worst:.0e}"])  # fmt: skip
     columns = ["p50, ms", "p99", "largest", "memory at most", "violation at most"]
-    return (
-        [
-            results.entry(
-                "s3vm-stream",
-                columns,
-                rows,
-                label="kernel",
-                unit="ms; MB",
-                formats=[".1f", "3g", "", "", ""],
-            )
-        ]
-        if rows
-        else []
-    )
-
-
-def draw_picture(runs, path):
-    """Latency, memory and violation over the stream, a column per run."""
-    fig, axes = figure(
-        3,
-        len(runs),
-        figsize=(5.2 * len(runs), 7.4),
-        sharex=True,
-        squeeze=False,
-        gridspec_kw={"height_ratios": [2, 1, 1]},
-    )
-    for (latency, memory, optimality), run in zip(axes.T, runs, strict=True):
-        rows = [w["rows"] for w in run["windows"]]
-        for key, colour, words in (
-            ("max_ms", COLOURS[4], "slowest of the window"),
-            ("p99_ms", COLOURS[1], "99th percentile"),
-            ("p50_ms", COLOURS[0], "median"),
-        ):
-            latency.plot(rows, [w[key] for w in run["windows"]], color=colour, label=words)
-        latency.set(yscale="log", title=f"{run['set']}, {run['kernel']}", ylabel="ms per row")
-        plain_ticks(latency.yaxis)
-        latency.legend(
-            fontsize=8, loc="upper center", ncols=3, bbox_to_anchor=(0.5, -0.01), frameon=False
-        )
-        memory.plot(rows, [w["rss_mb"] for w in run["windows"]], color=COLOURS[0])
-        memory.set(ylim=(0, None), ylabel="memory, MB")
-        found = [(c["rows"], max(c["violation"], 1e-16)) for c in run["checks"]]
-        optimality.plot(*zip(*found, strict=True), "o-", color=COLOURS[0], ms=4)
-        optimality.axhline(1e-7, ls="--", color=COLOURS[4], lw=1)
-        optimality.set(yscale="log", ylabel="violation", xlabel="rows")
-    save_figure(fig, path)
+    return [results.entry("s3vm-stream", columns, rows, label="kernel", unit="ms; MB",
+                          formats=[".1f", "3g", "", "", ""])]  # fmt: skip
 
 
 STUDY = Study(
-    __doc__,
-    cases,
-    report,
-    entries,
-    data="required",
-    choices={
-        "parts": ["stream", "exact"],
-        "sets": ["cod_rna", "ijcnn1"],
-        "kernels": ["linear", "rbf"],
-    },
+    __doc__, cases, report, entries, data="required",
+    choices={"sets": ["cod_rna", "ijcnn1"], "kernels": ["linear", "rbf"]},
     settings={
         "gamma": Setting(0.1, "of the Gaussian kernel"),
         "rows": Setting(50_000, "rows of the stream (49 000 of ijcnn1)"),
-        "exact_rows": Setting(10_000, "rows"),
         "consolidate": Setting(False, "consolidate whenever it is due"),
         "limit": Setting(3000.0, "seconds per run"),
         "threads": Setting(None, "threads of the linear algebra library", int),
     },
-    quick={"sets": ["cod_rna"], "kernels": ["linear"], "rows": 2000, "exact_rows": 500},
-)
+    quick={"sets": ["cod_rna"], "kernels": ["linear"], "rows": 2000},
+)  # fmt: skip

@@ -101,32 +101,13 @@ def _sizes(rows):
 
 
 def _parameters(result):
-    yield f"## Tables 3 to 7: parameters, on {result['n']} faces"
+    yield f"## Table 3: parameters, on {result['n']} faces"
     sums = {(r["C"], r["rho"]): f"{r['paper']:.4f} / {r['sum']:.4f}" for r in result["sum"]}
-    yield "Table 3, sum of alpha (paper / here):"
+    yield "Sum of alpha (paper / here):"
     yield markdown_table(
         ["C", *(f"rho = {rho}" for rho in published.SUM_RHO)],
         [[C, *(sums[C, rho] for rho in published.SUM_RHO)] for C in published.SUM_ALPHA],
     )
-    for title, key, name in (
-        ("Table 4, C = 4, rho = 200", "by_gamma", "gamma_C"),
-        ("Table 5, rho = 100", "by_C", "C"), ("Table 6, C = 4", "by_rho", "rho"),
-    ):  # fmt: skip
-        rows = result[key]
-        yield f"{title}: iterations of Algorithm 1"
-        yield markdown_table(
-            [name.replace("_", " "), *(f"{r[name]:g}" for r in rows)],
-            [["paper", *(r["paper"] for r in rows)], ["here", *(r["iterations"] for r in rows)]],
-        )
-    yield "Table 7: interior point method against Algorithm 1 (paper / here)"
-    yield markdown_table(
-        ["rho", "C", "IPM iterations", "IPM s", "L-SVDD iterations", "L-SVDD s", "distance"],
-        [[r["rho"], r["C"], f"{r['paper_interior_iterations']} / {r['interior_iterations']}",
-          f"{r['paper_interior_seconds']:.2f} / {r['interior_seconds']:.3f}",
-          f"{r['paper_lagrangian_iterations']} / {r['lagrangian_iterations']}",
-          f"{r['paper_lagrangian_seconds']:.3f} / {r['lagrangian_seconds']:.3f}",
-          f"{r['distance']:.1e}"] for r in result["interior"]],
-    )  # fmt: skip
 
 
 def _digits(answers):
@@ -149,16 +130,6 @@ def _digits(answers):
     base = next((a for a in answers if a["digit"] == published.BASELINE_DIGIT), None)
     if base:
         yield from _growth({a["digit"]: a for a in answers}, base)
-    yield "## Table 11: L-SVDD's support vectors against QP-SVDD's (paper / here)"
-    yield markdown_table(
-        ["digit", "precision %", "recall %", "iterations", "ours: precision %",
-         "ours: recall %"],
-        [[a["digit"],
-          *(f"{a['paper'][k]:.2f} / {a['rows'][LAGRANGIAN][k]:.2f}"
-            for k in ("precision", "recall")),
-          f"{a['paper']['iterations']} / {a['rows'][LAGRANGIAN]['iterations']}",
-          *(_f(a["rows"][OURS][k], 2) for k in ("precision", "recall"))] for a in answers],
-    )  # fmt: skip
 
 
 def _digit_ratios(by_digit):
@@ -190,17 +161,11 @@ def _growth(by_digit, base):
         paper_tpi = (p["seconds_lagrangian"] / p["iterations"]) / (
             p0["seconds_lagrangian"] / p0["iterations"]
         )
-        table.append(
-            [
-                label,
-                f"{ratio**3:.2f}",
-                f"{p['seconds_qp'] / p0['seconds_qp']:.2f}",
-                f"{r[QP]['seconds'] / r0[QP]['seconds']:.2f}",
-                f"{ratio**2:.2f}",
-                f"{paper_tpi:.2f}",
-                f"{per(r[LAGRANGIAN]) / per(r0[LAGRANGIAN]):.2f}",
-            ]
-        )
+        figures = (
+            ratio**3, p["seconds_qp"] / p0["seconds_qp"], r[QP]["seconds"] / r0[QP]["seconds"],
+            ratio**2, paper_tpi, per(r[LAGRANGIAN]) / per(r0[LAGRANGIAN]),
+        )  # fmt: skip
+        table.append([label, *(f"{value:.2f}" for value in figures)])
     return [
         "## Tables 9 and 10: growth relative to digit 8",
         markdown_table(

@@ -78,11 +78,6 @@ class Draw:
     labelled: np.ndarray
     prior: float
 
-    @property
-    def prior_unlabelled(self):
-        """Share of positives among the unlabelled rows."""
-        return float(self.truth[~self.labelled].mean())
-
 
 def draw(folder, name, seed):
     """Draw number ``seed`` of a set."""
@@ -94,11 +89,10 @@ def draw(folder, name, seed):
     return Draw(X, truth, labelled, PRIORS[name])
 
 
-def fitted(data, kernel, lam, method, prior=None):
+def fitted(data, kernel, lam, method):
     """A fitted PUSVM with the threshold that minimises the risk, as in the paper."""
     machine = PUSVM(
-        prior=data.prior if prior is None else prior,
-        lam=lam, threshold="risk", n_jobs=1, **KERNELS[kernel],
+        prior=data.prior, lam=lam, threshold="risk", n_jobs=1, **KERNELS[kernel],
         **(EXACT if method == "exact" else METHODS[method]),
     )  # fmt: skip
     with warnings.catch_warnings():
@@ -114,7 +108,7 @@ def f_measures(data, decision):
     -------
     dict
         "printed": as the authors' script computes it. "majority": the same with every label
-        beside its own prediction. "positive": of the positive class, also with its own.
+        beside its own prediction.
     """
     predicted = (decision > 0).astype(int)
     unlabelled = ~data.labelled
@@ -123,7 +117,6 @@ def f_measures(data, decision):
     return {
         "printed": f_measure(truth, predicted[: len(truth)], majority),
         "majority": f_measure(truth, predicted[unlabelled], majority),
-        "positive": f_measure(truth, predicted[unlabelled], 1),
     }
 
 
@@ -131,11 +124,3 @@ def f_measure(truth, predicted, label):
     """F-measure of class ``label`` in percent; 0 where no row of it is found."""
     hits = int(((truth == label) & (predicted == label)).sum())
     return 200.0 * hits / max(1, int((truth == label).sum() + (predicted == label).sum()))
-
-
-def cut_at_prior(data, decision, prior):
-    """Decision values moved so that a share ``prior`` of the unlabelled rows is positive."""
-    values = np.sort(decision[~data.labelled])[::-1]
-    count = round(prior * len(values))
-    above, below = values[max(0, count - 1)], values[min(count, len(values) - 1)]
-    return decision - 0.5 * (above + below)

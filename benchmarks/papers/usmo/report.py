@@ -5,20 +5,9 @@ from __future__ import annotations
 import numpy as np
 from shared.common import COLOURS, figure, markdown_table, save_figure
 
-from .tables import AVERAGES, LAMBDAS, METHODS, TABLES
+from .tables import LAMBDAS, METHODS, TABLES
 
 TITLES = {"init": "Init*", "ramp": "[6] ramp", "qp": "[7]", "usmo": "USMO", "ours": "ours"}
-VARIANTS = {
-    "ours": "prior of the whole set, risk's threshold (the paper's)",
-    "ours, cut at the prior": "prior of the whole set, cut at the prior",
-    "ours, prior of U": "prior of the unlabelled rows, risk's threshold",
-    "ours, prior of U, cut": "prior of the unlabelled rows, cut at the prior",
-}
-EVALUATIONS = {
-    "printed": "as the authors' script (class with more rows, labels beside other rows)",
-    "majority": "class with more rows, labels beside their own rows",
-    "positive": "positive class, labels beside their own rows",
-}
 
 
 class Runs:
@@ -50,62 +39,10 @@ class Runs:
 
 def report(results):
     """Parts of the report."""
-    runs = Runs(results.where(part="f_measures"))
-    yield "## Averages over the sets"
-    yield _averages(runs)
-    yield "Figures of the paper within two standard deviations (at least one point) of the mean " \
-        "over draws: " + ", ".join(
-            f"{TITLES[m]} {near} of {total}" for m, (near, total) in agreement(runs).items()
-        ) + "."  # fmt: skip
     yield _READING
-    yield "## What the F-measure is taken of"
-    yield _variants(runs)
-    for kernel, number in (("linear", 3), ("gaussian", 4)):
-        yield f"## Table {number}: {kernel} kernel"
-        for k, lam in enumerate(LAMBDAS):
-            yield f"lambda = {lam:g} (paper / here, as the authors' script evaluates)"
-            yield _table(runs, kernel, k)
     yield "## Objectives"
     yield from _objectives(results.where(part="objectives"))
-    draw_picture(runs, results.picture())
-
-
-def _pair(paper, values):
-    if not len(values):
-        return f"{paper:.1f} / -"
-    return f"{paper:.1f} / {values.mean():.1f} ± {values.std(ddof=min(1, len(values) - 1)):.1f}"
-
-
-def _table(runs, kernel, k):
-    rows = []
-    for name in runs.sets:
-        printed = TABLES[kernel][name][k]
-        cells = [
-            _pair(printed[m], runs.values(name, kernel, LAMBDAS[k], method, "printed"))
-            for m, method in enumerate(METHODS)
-        ]
-        ours = runs.values(name, kernel, LAMBDAS[k], "ours", "printed")
-        honest = runs.values(name, kernel, LAMBDAS[k], "ours", "majority")
-        rows.append([name, *cells, _pair(printed[-1], ours), f"{honest.mean():.1f}"])
-    columns = ["set", *(TITLES[m] for m in METHODS), "ours", "ours, rows matched"]
-    return markdown_table(columns, rows)
-
-
-def _averages(runs):
-    rows = []
-    for kernel in TABLES:
-        for k, lam in enumerate(LAMBDAS):
-            row = [kernel, f"{lam:g}"]
-            for m, method in enumerate(METHODS):
-                here = runs.average(kernel, lam, method, "printed")
-                row.append(f"{runs.paper_average(kernel, k, m, method):.1f} / {here:.1f}")
-            row.append(f"{runs.average(kernel, lam, 'ours', 'printed'):.1f}")
-            row.append(f"{runs.average(kernel, lam, 'ours', 'majority'):.1f}")
-            row.append(f"{runs.average(kernel, lam, 'ours', 'positive'):.1f}")
-            rows.append(row)
-    columns = ["kernel", "lambda", *(f"{TITLES[m]}, paper / here" for m in METHODS), "ours",
-               "ours, rows matched", "ours, rows matched, positive class"]  # fmt: skip
-    return markdown_table(columns, rows)
+    draw_picture(Runs(results.where(part="f_measures")), results.picture())
 
 
 def agreement(runs):
@@ -161,18 +98,6 @@ _READING = (
     "solutions, and where K is nearly the identity and the prior is 1/2, the optimum leaves an "
     "interval for the bias in which the risk is constant."
 )
-
-
-def _variants(runs):
-    rows = []
-    for kernel in TABLES:
-        for method, protocol in VARIANTS.items():
-            for evaluation, words in EVALUATIONS.items():
-                values = [runs.average(kernel, lam, method, evaluation) for lam in LAMBDAS]
-                rows.append([kernel, protocol, words, *(f"{v:.1f}" for v in values)])
-        rows.append([kernel, "", "**paper, USMO**", *(f"{a[3]:.1f}" for a in AVERAGES[kernel])])
-    columns = ["kernel", "training", "F-measure", *(f"lambda = {lam:g}" for lam in LAMBDAS)]
-    return markdown_table(columns, rows)
 
 
 def _objectives(records):

@@ -9,7 +9,7 @@ the non-bound ones, and how far the dual objective is above its last value. Kern
 from __future__ import annotations
 
 import numpy as np
-from shared.common import COLOURS, figure, group, markdown_table, save_figure
+from shared.common import COLOURS, figure, group, save_figure
 from study import Case, Study
 
 from fewlabels import PUSVM
@@ -50,8 +50,7 @@ def lines(scans):
 
 def report(results):
     for (name, kernel), scans in group(results.records, "set", "kernel").items():
-        yield f"## {name}, {kernel} kernel"
-        yield markdown_table(["scan", *COLUMNS], lines(scans))
+        yield f"![{name}, {kernel} kernel]({results.picture(f'{name}-{kernel}').name})"
         draw_picture(scans, results.picture(f"{name}-{kernel}"))
 
 

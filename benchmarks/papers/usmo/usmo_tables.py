@@ -33,14 +33,6 @@ def _fits(data, kernel, lam, largest_qp):
         machine = protocol.fitted(data, kernel, lam, "exact" if by_other else method)
         decision = machine.decision_function(data.X)
         yield {"method": method, **protocol.f_measures(data, decision)}
-        if method == "ours":
-            cut = protocol.cut_at_prior(data, decision, data.prior)
-            yield {"method": "ours, cut at the prior", **protocol.f_measures(data, cut)}
-    prior = data.prior_unlabelled
-    decision = protocol.fitted(data, kernel, lam, "ours", prior).decision_function(data.X)
-    yield {"method": "ours, prior of U", **protocol.f_measures(data, decision)}
-    cut = protocol.cut_at_prior(data, decision, prior)
-    yield {"method": "ours, prior of U, cut", **protocol.f_measures(data, cut)}
 
 
 def objectives_of(folder, name, largest_qp):
