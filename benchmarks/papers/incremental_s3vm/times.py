@@ -31,13 +31,13 @@ def cell(folder, name, size, kernel, seed, method, limit):
     problem = draw(folder, name, size, seed, extra=ADDED)
     labels = problem.y[size:].astype(float)
     labels[1::2] = np.nan
-    return METHODS[method](Task(problem, kernel, labels, limit))
+    return METHODS[method][1](Task(problem, kernel, labels, limit))
 
 
 def warm_up(folder, name, kernel, method):
     """Compile and load everything on a few rows."""
     problem = draw(folder, name, max(60, 2 * SETS[name].n_labelled // 10), 0, extra=2)
-    METHODS[method](Task(problem, kernel, np.array([problem.y[-1], np.nan]), 5.0))
+    METHODS[method][1](Task(problem, kernel, np.array([problem.y[-1], np.nan]), 5.0))
 
 
 def single(folder, name, size, rows, limit):
