@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels.inspection import explain
-from fewlabels.kernels import Isolation
+from fewlabels.kernels import Isolation, isolation
 from fewlabels.kernels.operators import Expansion, make_gram
 from fewlabels.kernels.operators.growing.matrices import make_growing
 from fewlabels.onnx import to_onnx
@@ -81,6 +81,38 @@ def test_ties_go_to_the_first_centre_in_any_batch(rng):
     expected = [distance[:, draw].argmin(axis=1) for draw in kernel.draws]
     np.testing.assert_array_equal(found, np.transpose(expected))
     np.testing.assert_array_equal(kernel.find_nearest(X[7:8] + 1e3), found[7:8])
+
+
+@pytest.fixture
+def n_norms(monkeypatch):
+    """The numbers of rows whose norms are computed: of centres, of rows and of differences."""
+    numbers, squared_norms = [], isolation.squared_norms
+
+    def counted(rows):
+        numbers.append(rows.shape[0])
+        return squared_norms(rows)
+
+    monkeypatch.setattr(isolation, "squared_norms", counted)
+    return numbers
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_near_ties_are_computed_once_for_all_draws(n_norms, storage):
+    X = storage(np.eye(60))  # all distances are equal
+    kernel = Isolation(n_points=16, n_draws=50).with_rows(X)
+    kernel.find_nearest(X)
+    assert 60 + 60 < sum(n_norms) <= 60 + 60 + 60 * 60
+
+
+def test_wide_rows_need_no_differences(rng, n_norms):
+    """Products in float32 leave most nearest centres open, and products in float64 none."""
+    X = rng.normal(size=(60, 5000))
+    kernel = Isolation(n_points=16, n_draws=50).with_rows(X)
+    found = kernel.find_nearest(X)
+    assert sum(n_norms) == 60 + 60
+    distance = cdist(X, centers_of(kernel))
+    expected = [distance[:, draw].argmin(axis=1) for draw in kernel.draws]
+    np.testing.assert_array_equal(found, np.transpose(expected))
 
 
 def test_nasty_rows(rng):

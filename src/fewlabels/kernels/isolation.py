@@ -29,6 +29,8 @@ _MAX_ROWS_TO_DRAW_FROM = 20_000
 _PRODUCTS_AT_A_TIME = 1 << 20
 # Entries of the differences that decide near-ties, at a time.
 _DIFFERENCES_AT_A_TIME = 1 << 22
+# A difference of a row and a centre takes about as long as so many products.
+_PRODUCTS_PER_DIFFERENCE = 8
 # Up to this norm, squares fit into float32 and rows are multiplied in it.
 _MAX_NORM_IN_FLOAT32 = 1e15
 # Rounding of a product of rows, in units of the last place: the row's length plus this.
@@ -101,7 +103,7 @@ class Cells(FeatureKernel):
     def find_nearest(self, X: RowMatrix, n_jobs: int = 1) -> IntArray:
         """Return the place of each row's nearest centre in each draw, (len(X), n_draws)."""
         n_draws, n_points = self.draws.shape
-        out = np.empty((X.shape[0], n_draws), np.uint8 if n_points <= 256 else np.uint16)
+        out = np.empty((X.shape[0], n_draws), _place_dtype(n_points))
         norms = squared_norms(self.centers)
         largest = float(np.sqrt(norms.max()))
         single = isinstance(self.centers, np.ndarray) and largest <= _MAX_NORM_IN_FLOAT32
@@ -139,44 +141,76 @@ class Cells(FeatureKernel):
         largest: float,
         counts: BoolArray,
     ) -> IntArray:
-        n_draws, n_points = self.draws.shape
+        is_near = self._find_near(rows, length, centers, norms, largest, counts)
+        # The sum of the places is the place where only one centre is near.
+        places = np.arange(len(is_near), dtype=_place_dtype(len(is_near)))[:, None, None]
+        found = (is_near * places).sum(axis=0, dtype=places.dtype)
+        draw, row = np.nonzero(is_near.sum(axis=0, dtype=places.dtype) != 1)
+        near = is_near[:, draw, row].T
+        n_pairs, n_products = np.count_nonzero(near), rows.shape[0] * len(norms)
+        if centers.dtype == np.float32 and n_pairs * _PRODUCTS_PER_DIFFERENCE > n_products:
+            return self._find_nearest(rows, length, self.centers, norms, largest, counts)
+        near[~near.any(axis=1)] = True  # products have overflowed
+        found[draw, row] = self._find_first_nearest(rows, length, norms, draw, row, near)
+        return found.T
+
+    def _find_near(
+        self,
+        rows: RowMatrix,
+        length: FloatArray,
+        centers: RowMatrix,
+        norms: FloatArray,
+        largest: float,
+        counts: BoolArray,
+    ) -> BoolArray:
+        """Return which centres may be the nearest, shape (n_points, n_draws, len(rows))."""
         with np.errstate(over="ignore", invalid="ignore"):
             products = centers @ rows.astype(centers.dtype, copy=False).T
             products = products if isinstance(products, np.ndarray) else products.toarray()
             products -= (0.5 * norms[:, None]).astype(products.dtype)
-            products = products[self.draws.ravel()].reshape(n_draws, n_points, -1)
-            products -= products.max(axis=1, keepdims=True)
+            products = products[self.draws.T]
+            products -= products.max(axis=0)
             rounding = (_ROUNDING_UNITS + rows.shape[1]) * np.finfo(products.dtype).eps
             rounding = max(float(rounding), EQUALLY_NEAR)
             tie = -2.0 * rounding * (length + largest) * largest
-            is_near = (products >= tie.astype(products.dtype)) & counts[:, :, None]
-        found = is_near.argmax(axis=1)
-        draw, row = np.nonzero(is_near.sum(axis=1, dtype=np.int32) != 1)
-        step = max(1, _DIFFERENCES_AT_A_TIME // (n_points * rows.shape[1]))
-        for first in range(0, len(row), step):
-            part = draw[first : first + step], row[first : first + step]
-            near = is_near[part[0], :, part[1]]
-            near[~near.any(axis=1)] = True  # products have overflowed
-            found[part] = self._find_first_nearest(rows, *part, near)
-        return found.T
+            return (products >= tie.astype(products.dtype)) & counts.T[:, :, None]
 
     def _find_first_nearest(
-        self, rows: RowMatrix, draw: IntArray, row: IntArray, near: BoolArray
+        self,
+        rows: RowMatrix,
+        length: FloatArray,
+        norms: FloatArray,
+        draw: IntArray,
+        row: IntArray,
+        near: BoolArray,
     ) -> IntArray:
         """Return the first of the nearest among some centres, for pairs of draws and rows."""
         pair, place = np.nonzero(near)
-        centers, rows = self.centers[self.draws[draw[pair], place]], rows[row[pair]]
-        size = np.sqrt(squared_norms(centers))
+        numbers = row[pair] * len(norms) + self.draws[draw[pair], place]
+        distinct, index = np.unique(numbers, return_inverse=True)
+        of_row, of_center = np.divmod(distinct, len(norms))
+        size = np.sqrt(norms[of_center])
         distance = np.full(near.shape, np.inf)
         with np.errstate(over="ignore", invalid="ignore"):
-            far = squared_norms(rows - centers)
+            far = self._compute_distances(rows, of_row, of_center)[index]
             distance[pair, place] = far
             best = distance.min(axis=1)[pair]
-            slack = EQUALLY_NEAR * size * (size + np.sqrt(squared_norms(rows)))
+            slack = (EQUALLY_NEAR * size * (size + length[of_row]))[index]
             is_nearest = np.zeros(near.shape, dtype=bool)
             is_nearest[pair, place] = (far <= best + slack) & (far < np.inf)
         # Distances that have overflowed are infinite: then the first near centre counts.
         return np.where(is_nearest.any(axis=1), is_nearest.argmax(axis=1), near.argmax(axis=1))
+
+    def _compute_distances(
+        self, rows: RowMatrix, of_row: IntArray, of_center: IntArray
+    ) -> FloatArray:
+        """Return the squared distances of pairs of rows and centres, from differences."""
+        found = np.empty(len(of_row))
+        step = max(1, _DIFFERENCES_AT_A_TIME // rows.shape[1])
+        for first in range(0, len(of_row), step):
+            part = slice(first, first + step)
+            found[part] = squared_norms(rows[of_row[part]] - self.centers[of_center[part]])
+        return found
 
     def number_first_cells(self) -> IntArray:
         """Return the number of the first cell of each draw."""
@@ -292,6 +326,11 @@ class Isolation(BaseEstimator):
         center = center_of(centers)
         draws = index.reshape(drawn.shape).astype(np.int32)
         return Cells(centered(centers, center), draws, center), drawn
+
+
+def _place_dtype(n_points: int) -> type[np.unsignedinteger]:
+    """Return the type of places in a draw, which counts to ``n_points`` without coming to 1."""
+    return np.uint8 if n_points <= 256 else np.uint16
 
 
 def _find_repeats(draws: IntArray) -> BoolArray:

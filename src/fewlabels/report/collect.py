@@ -131,12 +131,12 @@ def _findings_without_signal(fit: Fit) -> Findings | None:
 
 
 def _missing_parts_note(cut: str, training: dict[str, Any]) -> str:
-    """Describe the parts that a report lacks, and why."""
+    """Describe the parts of a report that were cut short, and why."""
     if (training.get("budget") or {}).get("seconds") == 0:
-        return f"With {ref('time_budget', 0)}, the report has {cut}."
+        return f"The report was made with {ref('time_budget', 0)}: {cut}."
     return (
-        f"The time budget ran out, so the report has {cut}. A larger {ref('time_budget')} adds "
-        "them."
+        f"The time budget ran out before the report was complete: {cut}; raise "
+        f"{ref('time_budget')}."
     )
 
 

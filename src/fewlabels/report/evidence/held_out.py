@@ -1,5 +1,6 @@
 """Scores of rows by models that were not trained on them, and rates counted on such rows."""
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -80,7 +81,7 @@ def cross_fit_classes(
         # Calibration has held rows out, perhaps more than there is time for here.
         n_known = int(np.isfinite(calibration_scores).all(axis=1).sum())
         if _time_limit(deadline) < seconds * max(1.0, 2 * _FOLDS * n_known / int(np.sum(y >= 0))):
-            return _scores_of_calibration(calibration_scores, deadline, y, groups)
+            return _scores_of_calibration(calibration_scores, deadline, y, seconds, groups)
     labelled = np.flatnonzero(y >= 0)
     of_groups = kinds_of_groups(y[labelled], take_groups(groups, labelled))
     sizes, held = np.bincount(of_groups, minlength=int(y.max()) + 1), y
@@ -101,14 +102,27 @@ def _time_limit(deadline: Deadline) -> float:
 
 
 def _scores_of_calibration(
-    calibration_scores: FloatArray, deadline: Deadline, y: IntArray, groups: IntArray | None
+    calibration_scores: FloatArray,
+    deadline: Deadline,
+    y: IntArray,
+    seconds: float,
+    groups: IntArray | None,
 ) -> HeldOutScores:
-    deadline.cut.append(
-        "held-out predictions are missing for some labels, so error rates are based on the others"
+    known = np.flatnonzero(np.isfinite(calibration_scores).all(axis=1))
+    n_labels = int(np.sum(y >= 0))
+    cause = (
+        "models without part of the labels would take about "
+        f"{math.ceil(2 * _FOLDS * seconds)} s, and {_time_limit(deadline):.2g} s were left for "
+        "them"
     )
-    rows = count_once(np.flatnonzero(np.isfinite(calibration_scores).all(axis=1)), y >= 0, groups)
+    rows = count_once(known, y >= 0, groups)
     if not len(rows):
+        deadline.cut.append(f"no held-out predictions, because {cause}")
         return _no_scores("there was no time to train models without part of the labels.")
+    if len(known) < n_labels:
+        deadline.cut.append(
+            f"error rates are based on {len(known)} of {n_labels} labels, because {cause}"
+        )
     scores = calibration_scores[rows]
     return HeldOutScores(rows, scores[:, 0] if scores.shape[1] == 1 else scores, 0, 0)
 
