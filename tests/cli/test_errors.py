@@ -371,7 +371,6 @@ TABLE = "width,height,colour,ok\n10,0,red,True\n11,1,green,False\n"
 
 PREDICT = {
     "missing file": (None, "data file .* does not exist"),
-    "header only": ("width,height,colour,ok\n", "no rows"),
     "missing columns": (
         "Width,colour,ok\n1,red,True\n",
         r"lacks the columns 'width', 'height' .*\(is 'Width' meant\?\); it has 'Width'",

@@ -3,8 +3,12 @@
 import gzip
 import io
 import json
+import os
+import subprocess
+import sys
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -53,6 +57,59 @@ def test_a_file_to_standard_output(run, data, model, scored):
     assert run("predict", model, data).out == scored
     first = json.loads(run("predict", model, data, "--format", "jsonl").out.splitlines()[0])
     assert {"width", "score", "label"} <= first.keys()
+
+
+@pytest.mark.parametrize(
+    "command", [["predict"], ["inspect", "--json"], ["predict", "--help"], ["--help"]]
+)
+def test_a_reader_that_leaves_ends_the_command_quietly(command, data, model):
+    """As ``head`` does; the pipe is closed before anything is written."""
+    files = {"predict": [model, data], "inspect": [model]}
+    given = [] if "--help" in command else files[command[0]]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "fewlabels", *command, *given],
+            stdout=writing, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert done.returncode == 141 and not done.stderr
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_table_without_rows_gives_its_header(run, data, model, scored, tmp_path, form):
+    header = scored.splitlines()[0]
+    names = data.read_text().splitlines()[0]
+    (tmp_path / "new.csv").write_text(names + "\n")
+    out = tmp_path / f"o.{form}"
+    result = run("predict", model, tmp_path / "new.csv", "-o", out, "--json")
+    assert result.code == 0 and json.loads(result.out)["rows"] == 0
+    if form == "parquet":
+        assert pq.read_table(out).column_names == header.split(",")
+        assert run("predict", model, out, "--prefix", "z_", "-o", tmp_path / "p.csv").code == 0
+    else:
+        expected = {"csv": header, "tsv": header.replace(",", "\t"), "jsonl": ""}[form]
+        assert out.read_text().strip() == expected
+    assert piped(model, names.encode()).stdout.strip() == header
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_intervals_of_a_database_are_passed_on(run, data, model, tmp_path, form):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(tmp_path / "d.duckdb") as connection:
+        values = "INTERVAL 3 DAY AS age, [INTERVAL 1 HOUR] AS list, {'a': INTERVAL 1 DAY} AS two"
+        connection.execute(f"CREATE TABLE t AS SELECT *, {values} FROM '{data}'")
+    out = tmp_path / f"o.{form}"
+    result = run("predict", model, tmp_path / "d.duckdb", "-o", out)
+    assert result.code == 0, result.err
+    if form == "jsonl":
+        table = pd.DataFrame([json.loads(line) for line in out.read_text().splitlines()])
+    else:
+        table = {"csv": pd.read_csv, "parquet": pd.read_parquet}[form](out)
+    assert table["age"].tolist() == ["3 days"] * len(table)
+    assert set(table["list"]) == {"['01:00:00']"} and table["score"].notna().all()
 
 
 def test_nothing_is_read_that_is_not_there(model):

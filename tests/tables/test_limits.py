@@ -18,9 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewlabels._util.messages import UserError
+from fewlabels.pipeline.watching.sources import batches_of_stream
 from fewlabels.tables import limits
 from fewlabels.tables.formats import blocks as tables
 from fewlabels.tables.formats import delimited
+from fewlabels.tables.formats.registry import FORMATS
 from fewlabels.tables.models.files import load_model
 from fewlabels.tables.reading.read import column_names, iterate_tables
 from fewlabels.tables.reading.training import read_training
@@ -92,11 +94,39 @@ def test_compressed_rows_are_counted_as_they_come(tmp_path, allowed, monkeypatch
 
 def test_a_row_without_an_end(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "BLOCK_BYTES", 1 << 18)
-    monkeypatch.setattr(tables, "_LONGEST_ROW", 1 << 20)
+    monkeypatch.setattr(tables, "_MAX_ROW_BYTES", 1 << 20)
     path = tmp_path / "d.csv.gz"
     with gzip.open(path, "wb", 1) as file:
         file.write(b'a,b\n1,"' + b"2,3\n" * 5_000_000)
     _refused(path, "a row of more than 1 MB; close an open quote")
+
+
+@pytest.mark.parametrize("form", [each for each in FORMATS.values() if each.extensions])
+def test_a_file_without_line_ends(tmp_path, form):
+    """Every format refuses 256 MB of zeros; those of text say why, after a row's longest size."""
+    is_text = "encoding" in form.options or form.name == "svmlight"
+    path = tmp_path / f"d{form.extensions[0]}"
+    with open(path, "wb") as file:
+        file.truncate(1 << 28)
+    _refused(path, "a row of more than 64 MB" if is_text else "can't be read", 350e6)
+
+
+@pytest.mark.parametrize("byte", [b"\0", b"a"])
+def test_a_message_holds_no_long_line(tmp_path, byte):
+    path = tmp_path / "d.svm"
+    path.write_bytes(byte * 1_000_000)
+    with pytest.raises(UserError, match="can't be read as svmlight") as refusal:
+        read_training(path)
+    assert len(str(refusal.value)) < 1000
+
+
+@pytest.mark.parametrize("line", [b"", b'1,"\n', b'1,"a""\n'])
+def test_a_stream_without_row_ends(tmp_path, monkeypatch, line):
+    monkeypatch.setattr(tables, "_MAX_ROW_BYTES", 1 << 20)
+    path = tmp_path / "stream"
+    path.write_bytes(b"a,b\n" + line + b"2" * (1 << 21))
+    with open(path, "rb") as stream, pytest.raises(UserError, match="a row of more than 1 MB"):
+        list(batches_of_stream(stream, None, 0, 10, {}, None))
 
 
 def test_repeated_cells_of_parquet(tmp_path, allowed):

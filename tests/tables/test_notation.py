@@ -41,6 +41,10 @@ def found_in(*cells, **options):
         (["€ 12", "€ -3", "-€ 4"], (".", "€"), [12, -3, -4]),
         (["EUR 1.234,50", "EUR 3"], (",", "EUR"), [1234.5, 3]),
         (["5 m²", "6.5 m²"], (".", "m²"), [5, 6.5]),
+        (["(12.30)", "5", "1,200.00"], (".", ""), [-12.3, 5, 1200]),
+        (["$(12)", "($ 3.50)", "$4"], (".", "$"), [-12, -3.5, 4]),
+        (["(1.234,5 kg)", "(2) kg", "3 kg"], (",", "kg"), [-1234.5, -2, 3]),
+        (["−5", "7"], (".", ""), [-5, 7]),
         (["60 km/h", "1e2 km/h"], (".", "km/h"), [60, 100]),
     ],
 )
@@ -75,6 +79,10 @@ def test_consistent_columns_are_numbers(cells, notation, values):
         ["+49 171 2", "+49 172 5"],
         ["--5", "1,5"],
         ["kg", "%"],
+        ["(1)", "(2)"],  # they number something
+        ["(-5)", "5"],
+        ["5 (m)", "6 (m)"],
+        ["(030) 123", "(171) 456"],
         ["1/2", "3/4"],
         [None, ""],
     ],
@@ -123,19 +131,21 @@ NUMBERS = st.floats(-1e9, 1e9).map(lambda value: round(value, 3))
     st.lists(NUMBERS, min_size=2, max_size=12),
     st.sampled_from([(",", "."), (".", ","), (" ", ","), ("'", "."), ("", ",")]),
     st.sampled_from(["{} kg", "{}%", "€ {}", "{} km/h", "{}"]),
+    st.sampled_from(["-{}", "−{}", "({})"]),
 )
-def test_written_numbers_come_back(values, marks, form):
+def test_written_numbers_come_back(values, marks, form, negative):
     values = [0.5, 1234567.25, *values]  # clear which mark is which
     thousands, decimal = marks
-    texts = [
-        form.format(f"{v:,.3f}".replace(",", "T").replace(".", decimal).replace("T", thousands))
-        for v in values
-    ]
+    texts = []
+    for v in values:
+        text = f"{abs(v):,.3f}".replace(",", "T").replace(".", decimal).replace("T", thousands)
+        texts.append((negative if v < 0 else "{}").format(form.format(text)))
     notation, read = found_in(*texts)
     assert read == values
     assert notation.decimal == decimal
     assert notation.unit == form.replace("{}", "").strip()
-    assert all(is_formatted_number(text) for text in texts if decimal == "," or notation.unit)
+    alone = [text for text in texts if "(" not in text]  # which may number something
+    assert all(is_formatted_number(text) for text in alone if decimal == "," or notation.unit)
 
 
 @settings(max_examples=100, deadline=None)
@@ -167,6 +177,6 @@ def test_words():
     assert describe_notations({}) == ""
     notations = {"a": Notation(",", "kg"), "b": Notation(), "c": Notation(",")}
     assert describe_notations(notations) == (
-        "read as numbers: 'a' (in kg, with decimal commas), 'b' (with marks between thousands), "
-        "'c' (with decimal commas)"
+        "read as numbers: 'a' (in kg, with decimal commas), 'b' (with marks between thousands, "
+        "'−' or parentheses), 'c' (with decimal commas)"
     )

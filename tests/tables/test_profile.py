@@ -9,7 +9,11 @@ import pytest
 
 from fewlabels._util.messages import UserError, as_arguments
 from fewlabels.tables.columns.column import days_since_epoch, format_day
-from fewlabels.tables.columns.profile import decide_columns, is_identifier_name
+from fewlabels.tables.columns.profile import (
+    decide_columns,
+    describe_sentinels,
+    is_identifier_name,
+)
 from fewlabels.tables.columns.target import choose_all_rows, choose_normal_rows
 from fewlabels.tables.columns.values import ColumnValues, table_columns
 from fewlabels.tables.encoding.fit import fit_encoder
@@ -294,3 +298,26 @@ def test_rows_of_other_classes(table):
     others = encoder.transform(inputs)
     assert others.shape == (10, X.shape[1])
     assert np.isfinite(others).all()
+
+
+@pytest.mark.parametrize("value", [-99, -999, -9999, -99999.0, 99, 999, 9999, 999999])
+@pytest.mark.parametrize("kind", [float, str])
+def test_numbers_that_mark_missing_values(value, kind):
+    numbers = [1, 2.5, 3, 4, 7, 9, value, value]
+    column = ColumnValues(pa.array([kind(number) for number in numbers]))
+    (note,) = describe_sentinels({"a": column})
+    assert note.startswith(f"'a' has {value:g} in 2 rows; if this marks a missing value")
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [1, 2, 3, 4, 5, 6, -999],  # once
+        [-998, -500, 1, 2, 3, 4, -999, -999],  # one among others
+        [1, 2, 3, 4, 5, 6, 1000, 1000],
+        [1, 99, 99],  # hardly any others
+        [],
+    ],
+)
+def test_numbers_that_mark_nothing(numbers):
+    assert describe_sentinels({"a": ColumnValues(pa.array(numbers, pa.float64()))}) == []

@@ -14,7 +14,7 @@ from sklearn.datasets import dump_svmlight_file
 from fewlabels import OneClassSVM, stored_rows
 from fewlabels._util.messages import UserError
 from fewlabels.tables import stored, temporary_folders
-from fewlabels.tables.formats.matrices import svmlight
+from fewlabels.tables.formats import blocks
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_float32_where_it_is_exact(tmp_path):
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_svmlight(first, tmp_path, rng, monkeypatch):
-    monkeypatch.setattr(svmlight, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
     X = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.2)
     X[5, 0], X[6, 19] = 1.0, 2.0
     y = rng.integers(0, 2, 300)

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -25,23 +26,33 @@ BAD_INPUT = 2
 NOT_CONVERGED = 3
 ALARM = 3
 INTERRUPTED = 130
+CLOSED_PIPE = 141
 
 EXPLAINED = (
     "Exit codes: 0 success; 2 invalid input or options, nothing written; 3 model written, but "
-    "the solver stopped early (--max-iter, --max-time); 130 interrupted by Ctrl-C; 1 a bug."
+    "the solver stopped early (--max-iter, --max-time); 130 interrupted by Ctrl-C; 141 "
+    "standard output was closed, as by head; 1 a bug."
 )
 
 WATCH_EXPLAINED = (
     "Exit codes: 0 no alarm; 3 an alarm that was raised now, or isn't accepted yet; 2 bad input "
-    "or options; 130 interrupted with Ctrl-C (rows are counted up to the last update); 1 "
-    "anything else, which is a bug."
+    "or options; 130 interrupted with Ctrl-C (rows are counted up to the last update); 141 "
+    "standard output was closed; 1 anything else, which is a bug."
 )
 
 
 class Commands(TyperGroup):
     """The group of commands; turns what the user can repair into a sentence and a code."""
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _end_with_reader():  # help is printed while options are read
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
+        with _end_with_reader():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         install_output_hooks()
         for stream in (sys.stdout, sys.stderr):
             # Names of files may hold what the terminal's encoding does not know.
@@ -63,7 +74,7 @@ class Commands(TyperGroup):
         try:
             return super().main(*args, **options)
         except OSError as error:
-            if isinstance(error, BrokenPipeError) or not _was_printing(error):
+            if not _was_printing(error):
                 raise
             discard_output()
             say(
@@ -72,6 +83,20 @@ class Commands(TyperGroup):
                 err=True,
             )
             sys.exit(BAD_INPUT)
+
+
+@contextlib.contextmanager
+def _end_with_reader() -> Iterator[None]:
+    """End the command quietly if nobody reads what it prints any more."""
+    try:
+        yield
+    except (BrokenPipeError, SystemExit) as error:
+        # The library that prints help turns the error into an exit.
+        cause = error.__context__ if isinstance(error, SystemExit) else error
+        if not isinstance(cause, BrokenPipeError):
+            raise
+        discard_output()
+        raise typer.Exit(CLOSED_PIPE) from error
 
 
 def _was_printing(error: BaseException) -> bool:

@@ -28,7 +28,9 @@ def score_chunks(
     are in the file. Rows that can't be used are an error at the end.
     """
     target = counts.labels.column
-    chunks = iterate_chunks(data, scorer.schema, counts.tally, chunk_rows, target, lines=lines)
+    chunks = iterate_chunks(
+        data, scorer.schema, counts.tally, chunk_rows, target, lines=lines, may_be_empty=True
+    )
     with contextlib.closing(prefetch(chunks)) as ahead:
         for chunk in ahead:
             # Once something is wrong, read on only to count how much is.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 from collections import deque
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from ..._typing import BoolArray, PathLike
 from ..._util.messages import UserError, ref
 from ...tables.columns.schema import IMPUTE, Schema
 from ...tables.columns.tally import Tally
+from ...tables.formats.blocks import check_row_length
 from ...tables.reading.chunks import Chunk, iterate_chunks
 from ...tables.temporary_folders import temporary_folder
 from ...tables.user_data import make_source
@@ -127,7 +129,9 @@ class _Lines:
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
         self._descriptor, self._size = stream.fileno(), size
-        self._rest, self._open = b"", b""
+        # The line that is being read, and the lines before it that a quote holds open.
+        self._line, self._row = bytearray(), bytearray()
+        self._is_quoted = False
         self._rows: deque[bytes] = deque()
         self._ended = False
 
@@ -156,13 +160,22 @@ class _Lines:
         read = os.read(self._descriptor, _BYTES_PER_READ)
         if not read:
             self._ended = True
-            read = b"\n" if self._rest or self._open else b""
-        *lines, self._rest = (self._rest + read).split(b"\n")
-        for line in lines:
-            row = self._open + line + b"\n"
-            if row.count(b'"') % 2 and not row.lstrip().startswith(b"{") and not self._ended:
-                self._open = row  # a quoted cell continues on the next line
-                continue
-            self._open = b""
-            if row.strip():
-                self._rows.append(row)
+            read = b"\n" if self._line or self._row else b""
+        first, *others = read.split(b"\n")
+        self._line += first
+        for line in others:
+            self._end_line()
+            self._line += line
+        check_row_length("standard input", len(self._row) + len(self._line))
+
+    def _end_line(self) -> None:
+        """Add the line to its row, and the row to those that are whole."""
+        self._is_quoted ^= self._line.count(b'"') % 2 == 1
+        self._row += self._line + b"\n"
+        self._line.clear()
+        if self._is_quoted and not self._ended and not re.match(rb"\s*\{", self._row):
+            return  # a quoted cell continues on the next line
+        if not self._row.isspace():
+            self._rows.append(bytes(self._row))
+        self._row.clear()
+        self._is_quoted = False

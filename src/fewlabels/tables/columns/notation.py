@@ -1,4 +1,4 @@
-"""Numbers as people write them: decimal commas, separators of thousands, units."""
+"""Numbers as people write them: decimal commas, separators of thousands, units, parentheses."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ _DIGITS = rf"[0-9.,](?:[0-9.,{_SPACES}{_APOSTROPHES}]*[0-9.,])?(?:[eE][-+]?[0-9]
 _CELL = (
     rf"^(?P<sign>[-+−]?)[{_SPACES}]*(?:(?P<before>{_CURRENCY})[{_SPACES}]*(?P<minus>[-−]?))?"
     rf"(?P<digits>{_DIGITS})[{_SPACES}]*(?P<after>(?:{_UNIT})?)$"
+)
+# A negative number in accounts: the parentheses stand for its sign.
+_IN_PARENTHESES = (
+    rf"^((?:{_CURRENCY})?[{_SPACES}]*)"
+    rf"\(((?:{_CURRENCY})?[{_SPACES}]*{_DIGITS}[{_SPACES}]*(?:{_UNIT})?)\)"
+    rf"([{_SPACES}]*(?:{_UNIT})?)$"
 )
 
 
@@ -118,7 +124,7 @@ def find_notations(
 
 def read_numbers(trimmed: pa.Array, notation: Notation) -> tuple[FloatArray, BoolArray]:
     """Parse texts of :func:`trim_texts` as float64 (missing: NaN); return which are others."""
-    parts = pc.extract_regex(trimmed, _CELL)
+    parts = _split_cells(trimmed)
     digits, unit = parts.field("digits"), _join_unit(parts)
     good = pc.and_kleene(
         pc.match_substring_regex(digits, _PATTERNS[notation.decimal]),
@@ -139,7 +145,8 @@ def describe_notations(notations: Mapping[str, Notation]) -> str:
     for name, notation in list(notations.items())[:8]:
         words = [f"in {notation.unit}"] if notation.unit else []
         words += ["with decimal commas"] if notation.decimal == "," else []
-        written.append(f"{quoted(name)} ({', '.join(words) or 'with marks between thousands'})")
+        words = words or ["with marks between thousands, '−' or parentheses"]
+        written.append(f"{quoted(name)} ({', '.join(words)})")
     more = f" and {len(notations) - 8} more" if len(notations) > 8 else ""
     return f"read as numbers: {', '.join(written)}{more}" if written else ""
 
@@ -164,7 +171,7 @@ def is_formatted_number(text: str) -> bool:
 def count_formatted_numbers(texts: Sequence[str]) -> int:
     """Return how many texts are numbers, but not written plainly."""
     # One search through all texts settles most of them, where there are many thousands.
-    parts = pc.extract_regex(trim_texts(pa.array(texts, pa.large_string())), _CELL)
+    parts = _split_cells(trim_texts(pa.array(texts, pa.large_string())))
     likely = parts.is_valid().to_numpy(zero_copy_only=False)
     return sum(
         is_formatted_number(text)
@@ -178,7 +185,7 @@ def _infer_notation(trimmed: pa.Array) -> _PossibleNotation | None:
     texts = trimmed.unique().drop_null()
     # Most columns of texts are told apart by their first cells.
     for some in (texts.slice(0, 100), texts):
-        parts = pc.extract_regex(some, _CELL)
+        parts = _split_cells(some)
         if not len(parts) or parts.null_count:
             return None
     digits = parts.field("digits")
@@ -190,8 +197,16 @@ def _infer_notation(trimmed: pa.Array) -> _PossibleNotation | None:
     units = _join_unit(parts).unique().to_pylist()
     if not decimals or len(units) > 1 or are_codes(digits).any():
         return None
+    if pc.all(pc.match_substring_regex(texts, _IN_PARENTHESES)).as_py():
+        return None  # where all are in parentheses, they number something
     marked = pc.any(pc.match_substring_regex(digits, "[.,]")).as_py()
     return _PossibleNotation("".join(decimals), units[0], marked)
+
+
+def _split_cells(trimmed: pa.Array) -> pa.StructArray:
+    """Return signs, digits and units of cells, null for those that are no numbers."""
+    signed = pc.replace_substring_regex(trimmed, _IN_PARENTHESES, r"-\1\2\3")
+    return pc.extract_regex(signed, _CELL)
 
 
 def _join_unit(parts: pa.StructArray) -> pa.Array:

@@ -40,6 +40,11 @@ _NUMBERING = "the name suggests a running number"
 _SENTENCES, _DIFFERENT = "sentences", " different texts"
 # Why dates are left out.
 _DATES, _MIXED_DATES = "dates", "dates in several formats"
+# Numbers that people write for missing ones, with either sign. They are so many times as large as
+# the number next to them, and there are more other numbers than these.
+_SENTINELS = frozenset({99.0, 999.0, 9999.0, 99999.0, 999999.0})
+_SENTINEL_RATIO = 5
+_MIN_OTHER_VALUES = 5
 # Values that a summary shows, and their characters.
 _MAX_SHOWN_VALUES = 3
 _MAX_SHOWN_CHARACTERS = 24
@@ -144,6 +149,23 @@ def describe_decisions(decisions: Mapping[str, ColumnDecision]) -> list[str]:
         advice = f"; {ref('keep', some=['COLUMN'])} keeps the numbers" if numbering else ""
         notes.append(f"taken as categories: {', '.join(taken)}{advice}")
     return notes
+
+
+def describe_sentinels(columns: Mapping[str, ColumnValues]) -> list[str]:
+    """Return a note on columns with a number that people write for a missing one, if any."""
+    found = []
+    for name, column in columns.items():
+        if column.kind != "number" or len(column.values) <= _MIN_OTHER_VALUES:
+            continue
+        for end, next_one in ((0, 1), (-1, -2)):
+            value, beside = column.values[end], column.values[next_one]
+            is_far = abs(value) > _SENTINEL_RATIO * abs(beside)
+            if abs(value) in _SENTINELS and is_far and column.counts[end] > 1:
+                found.append(f"{quoted(name)} has {value:g} in {column.counts[end]:,} rows")
+    if not found:
+        return []
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return [f"{', '.join(found[:5])}{more}; if this marks a missing value, leave the cells blank"]
 
 
 def describe_columns(

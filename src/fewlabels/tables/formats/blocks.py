@@ -16,7 +16,7 @@ _LEVEL = 6
 # Text is read in blocks of this size; a longer row makes its block longer.
 BLOCK_BYTES = 1 << 24
 # A row that is longer has no end: a quote was left open, or it is no table.
-_LONGEST_ROW = 1 << 28
+_MAX_ROW_BYTES = 1 << 26
 
 
 def blocks(
@@ -59,11 +59,8 @@ def located_blocks(
                 read = decode(read).encode()
             block = rest + read if rest else read
             end = row_end(block)
-            if not end and len(block) > _LONGEST_ROW:
-                raise UserError(
-                    f"{path} has a row of more than {_LONGEST_ROW >> 20} MB; close an open "
-                    "quote, or shorten the rows."
-                )
+            if not end:
+                check_row_length(path, len(block))
             block, rest = block[:end], block[end:]
             if block:
                 yield block, at, min(1.0, (stored.tell() - start) / (end_of_part - start))
@@ -72,6 +69,20 @@ def located_blocks(
             rest += decode(b"", final=True).encode()
         if rest:
             yield rest, at, 1.0
+
+
+def check_row_length(source: object, n_bytes: int) -> None:
+    """Refuse a row of a text that is too long to have an end."""
+    if n_bytes > _MAX_ROW_BYTES:
+        raise UserError(
+            f"{source} has a row of more than {_MAX_ROW_BYTES >> 20} MB; close an open quote, "
+            "or end its lines."
+        )
+
+
+def last_line_end(block: bytes) -> int:
+    """Return how many bytes of a block are whole lines."""
+    return block.rfind(b"\n") + 1
 
 
 def _count_next_bytes(file: BufferedIOBase, part: tuple[int, int] | None) -> int:

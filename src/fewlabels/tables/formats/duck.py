@@ -51,8 +51,17 @@ def pieces(
 ) -> Iterator[TablePiece]:
     """Yield tables with the types of the database, and how much was read."""
     with _open_database(source) as (connection, table, run):
-        found = run(connection.sql, f"SELECT * FROM {table}")
-        sizes = f"SELECT {_size_query(found)} AS size FROM {table}"
+        query = f"SELECT * FROM {table}"
+        found = run(connection.sql, query)
+        casts = [
+            f"{quoted(name)}::VARCHAR AS {quoted(name)}"
+            for name, kind in zip(found.columns, found.types, strict=True)
+            if "INTERVAL" in str(kind)  # no format can hold one, alone or in a list
+        ]
+        if casts:
+            query = f"SELECT * REPLACE ({', '.join(casts)}) FROM {table}"
+            found = run(connection.sql, query)
+        sizes = f"SELECT {_size_query(found)} AS size FROM ({query})"
         n_rows, n_bytes, longest = run(
             _first_row, connection, f"SELECT count(*), sum(size), max(size) FROM ({sizes})"
         )

@@ -13,7 +13,7 @@ from ..._util.messages import UserError
 from ..file_identity import StrPath
 from ..limits import check_memory
 from ..sources import Source
-from .blocks import blocks, new_file
+from .blocks import blocks, last_line_end, new_file
 from .registry import TablePiece
 
 # Bytes that a cell takes, also a missing one.
@@ -59,7 +59,7 @@ def pieces(
 def _read_rows(source: Source) -> Iterator[list[dict[str, Any]]]:
     encoding = source.reading.encoding or "utf-8"
     done = 0
-    for block, _ in blocks(source, encoding, lambda text: text.rfind(b"\n") + 1):
+    for block, _ in blocks(source, encoding, last_line_end):
         lines = block.decode("utf-8-sig" if not done else "utf-8").split("\n")
         rows = []
         for line in filter(str.strip, lines):

@@ -70,13 +70,14 @@ def iterate_chunks(
     target: str | None = None,
     target_needed: bool = False,
     lines: bool = False,
+    may_be_empty: bool = False,
 ) -> Generator[Chunk, None, None]:
     """Read rows piece by piece as the model with ``schema`` takes them; gives :class:`Chunk`.
 
     ``target`` is the column with labels (an array
     of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
     ``lines`` rows of delimited text are wanted as they are in the file. What the ``tally`` refuses
-    is an error after the last row.
+    is an error after the last row. A table without rows gives one chunk if it ``may_be_empty``.
     """
     path = _read_as_in_training(path, schema)
     if rows is None:
@@ -86,7 +87,7 @@ def iterate_chunks(
     if not path.format.is_table:
         return _array_chunks(path, schema, tally, rows, (target, target_needed))
     lines = lines and path.format.separator is not None
-    return _table_chunks(path, schema, tally, rows, (target, target_needed), lines)
+    return _table_chunks(path, schema, tally, rows, (target, target_needed), lines, may_be_empty)
 
 
 def input_columns(path: StrPath | DataSource, schema: Schema) -> list[str]:
@@ -117,6 +118,7 @@ def _table_chunks(
     rows: int,
     target: tuple[str | None, bool],
     with_lines: bool = False,
+    may_be_empty: bool = False,
 ) -> Generator[Chunk, None, None]:
     if schema.layout != "table":
         raise UserError(
@@ -126,7 +128,7 @@ def _table_chunks(
     names = column_names(path)
     check_columns(names, schema, path)
     label_column = _find_target(*target, names, path)
-    notations = _read_notations(path, schema, tally)
+    notations = _read_notations(path, schema, tally, may_be_empty)
     types = None
     if with_lines:
         plain = {name for name in schema.names("number") if name not in notations}
@@ -134,7 +136,7 @@ def _table_chunks(
         types |= {} if label_column is None else {label_column: pa.string()}
     # Where a part of delimited text begins is known in bytes: its rows are counted from there.
     done = path.part[0] if path.part and path.format.separator is None else 0
-    for table, lines, share in iterate_tables(path, rows, types):
+    for table, lines, share in iterate_tables(path, rows, types, may_be_empty):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
         parts = expand_dates(table, schema.dates, path)
         columns = {
@@ -152,13 +154,15 @@ def _table_chunks(
     tally.check()
 
 
-def _read_notations(path: DataSource, schema: Schema, tally: Tally) -> dict[str, Notation]:
+def _read_notations(
+    path: DataSource, schema: Schema, tally: Tally, may_be_empty: bool
+) -> dict[str, Notation]:
     """Return the notations of columns that aren't plain numbers, judging by a file's first rows.
 
     What there is to say of it is left in the tally.
     """
-    with contextlib.closing(iterate_tables(path.whole, _ROWS)) as pieces:
-        start = next(pieces, (pa.table({}),))[0]
+    with contextlib.closing(iterate_tables(path.whole, _ROWS, None, may_be_empty)) as pieces:
+        start = next(pieces)[0]
     known = {c.name: Notation(c.decimal, c.unit) for c in schema.columns if c.kind == "number"}
     columns = {
         name: ColumnValues(start.column(name), counted=False)

@@ -107,13 +107,15 @@ def iterate_tables(
     path: StrPath | DataSource,
     rows: int | None = None,
     types: Mapping[str, pa.DataType] | None = None,
+    may_be_empty: bool = False,
 ) -> Generator[TablePiece, None, None]:
     """Yield pieces of at most ``rows`` rows, their lines, and the share of the file read so far.
 
     Cells of delimited text are text. Where just the columns of ``types`` (name to Arrow type) are
     requested, lines are the rows as they are in the file, each behind the line break before it;
     None (and all columns text) where it takes a parser to say where a row ends. All columns are
-    text, too, where a cell does not fit its type.
+    text, too, where a cell does not fit its type. A table without rows is refused, or a single
+    piece if it ``may_be_empty``.
     """
     reader, path = _load_reader(path)
     names, added = _read_names(reader, path), _open_sidecars(path)
@@ -123,14 +125,15 @@ def iterate_tables(
         types = types and {name: kind for name, kind in types.items() if name in own}
     if _label_file(path) is not None:
         types = None  # rows are known by their cells as they are written
-    empty = True
+    empty: pa.Table | None = pa.table({name: pa.array([], pa.string()) for name in names})
     with (
         translate_errors(path),
         contextlib.closing(reader.pieces(path, names, rows, types)) as found,
     ):
         for table, lines, share in found:
             path.check_unchanged()
-            empty &= not table.num_rows
+            if empty is not None:
+                empty = None if table.num_rows else table
             for beside in added:
                 table = beside.add(table)
             n_pieces = -(-table.num_rows // rows) if rows else 1
@@ -139,8 +142,12 @@ def iterate_tables(
                 piece = None if lines is None else lines.slice(start, size)
                 yield table.slice(start, size), piece, share
     path.check_unchanged()
-    if empty:
-        raise UserError(f"{path} has column names but no rows; add rows of data.")
+    if empty is not None:
+        if not may_be_empty:
+            raise UserError(f"{path} has column names but no rows; add rows of data.")
+        for beside in added:
+            empty = beside.add(empty)
+        yield empty, None, 1.0
     for beside in added:
         beside.check()
 

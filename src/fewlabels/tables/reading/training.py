@@ -33,6 +33,7 @@ from ..columns.profile import (
     decide_columns,
     describe_columns,
     describe_decisions,
+    describe_sentinels,
 )
 from ..columns.schema import IMPUTE, REFUSE, Schema, is_sidecar
 from ..columns.spellings import describe_spellings
@@ -370,6 +371,8 @@ def _describe_table(
         shown, note = f"{n_beside} columns of numbers", "in addition to the table"
         profile.append(ColumnProfile("features", "number", 0, n_beside, shown, note))
     notes = describe_decisions(decisions) + describe_spellings(used, schema)
+    numeric = [name for name in schema.names("number") if name in in_table]
+    notes += describe_sentinels({name: used[name] for name in numeric})
     notes += _describe_repeated([n for n in used if n in in_table], file.columns, rows)
     return schema, notes, profile
 

@@ -1,6 +1,7 @@
 """Svmlight files, read in pieces of whole lines."""
 
 import contextlib
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,13 +17,14 @@ from ...file_identity import StrPath
 from ...limits import check_memory, report_full_disk
 from ...sources import Source
 from ...stored import SparseWriter
+from ..blocks import blocks, last_line_end
 
-# Bytes of text that are read at a time.
-_BLOCK_BYTES = 32_000_000
 # Bytes that learning takes for a byte of a file, an entry of which has at least four.
 _MEMORY_PER_BYTE = 8
 # Bytes on disk that a byte of text becomes at most.
 _MAX_STORED_PER_BYTE = 3
+# Characters of the reader's message that are shown; it may hold a whole line.
+_MAX_REASON_CHARACTERS = 100
 
 
 def read(path: Source, place: Path | None = None) -> ArrayData:
@@ -30,18 +32,18 @@ def read(path: Source, place: Path | None = None) -> ArrayData:
 
     How the file counts its columns is found out.
     """
-    from sklearn.datasets import load_svmlight_file
-
     if place is not None:
         return map_rows(path, place)
     check_memory(path, _MEMORY_PER_BYTE * os.path.getsize(path), "its entries")
-    with _translate_errors(path):
-        # Read as if counted from 0, so that column 0 tells how the file counts; a
-        # guess per file could shift the columns between training and prediction.
-        X, y = load_svmlight_file(str(path), zero_based=True)
+    parts, labels = [], []
+    for X, y, _ in _iterate_file(path):
+        parts.append(X)
+        labels.append(y)
+    X = sp.vstack(parts, format="csr")
+    # Column 0 says how the file counts.
     zero_based = bool((X.indices == 0).any())
-    X = _shift_columns(sp.csr_array(X), X.shape[1] - int(not zero_based), zero_based, path)
-    return ArrayData(as_sparse(X), {"y": y}, zero_based)
+    X = _shift_columns(X, 0, zero_based, path)
+    return ArrayData(as_sparse(X), {"y": np.concatenate(labels)}, zero_based)
 
 
 def memory(path: Source) -> int:
@@ -51,14 +53,10 @@ def memory(path: Source) -> int:
 
 def pieces(path: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayData, float]]:
     """Yield pieces of at most ``rows`` rows, with the schema's columns, and the share read."""
-    done = 0
     for X, y, share in _iterate_file(path):
         X = _shift_columns(X, schema.n_columns, schema.zero_based, path)
-        done += X.shape[0]
         for part in slice_rows(X.shape[0], rows):
             yield ArrayData(as_sparse(X[part]), {"y": y[part]}, schema.zero_based), share
-    if not done:
-        raise UserError(f"{path} holds no rows; add rows of data.")
 
 
 def map_rows(path: StrPath, place: Path) -> ArrayData:
@@ -71,7 +69,7 @@ def map_rows(path: StrPath, place: Path) -> ArrayData:
             labels.append(y)
             if X.nnz:
                 least, most = min(least, X.indices.min()), max(most, X.indices.max())
-    if not rows.n_rows or most < 0:
+    if most < 0:
         raise UserError(f"{path} holds no rows of numbers.")
     first = int(least > 0)  # columns are counted from 1
     if first:
@@ -89,7 +87,7 @@ def _translate_errors(path: StrPath) -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError, OverflowError) as error:
-        reason = str(error).strip().rstrip(".") or "a line is malformed"
+        reason = str(error).strip().rstrip(".")[:_MAX_REASON_CHARACTERS] or "a line is malformed"
         raise UserError(
             f"{path} can't be read as svmlight ({reason}); each line is 'label column:value "
             "column:value ...', and tables need the extension .csv or .tsv."
@@ -99,22 +97,21 @@ def _translate_errors(path: StrPath) -> Iterator[None]:
 def _iterate_file(path: StrPath) -> Iterator[tuple[sp.csr_array, FloatArray, float]]:
     """Yield sparse rows with columns as the file counts them, labels, and the share read so far.
 
-    There may be no piece, and no row in one.
+    There may be no row in a piece, but not in all of them.
     """
     from sklearn.datasets import load_svmlight_file
 
-    size = os.path.getsize(path)
-    for start in range(0, size, _BLOCK_BYTES):
-        stop = min(size, start + _BLOCK_BYTES)
-        with _translate_errors(path):
+    n_rows = 0
+    with _translate_errors(path):
+        for block, share in blocks(path, "utf-8", last_line_end):
+            # Read as if counted from 0: a guess per piece could shift its columns.
             X, y = load_svmlight_file(
-                str(path),
-                offset=start,
-                length=stop - start,
-                zero_based=True,
-                n_features=np.iinfo(np.int32).max,
+                io.BytesIO(block), zero_based=True, n_features=np.iinfo(np.int32).max
             )
-        yield X, y, stop / size
+            n_rows += len(y)
+            yield sp.csr_array(X), y, share
+    if not n_rows:
+        raise UserError(f"{path} holds no rows; add rows of data.")
 
 
 def _shift_columns(
