@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from .._util.extras import require
 from .._util.messages import UserError, as_arguments, ref
+from .._util.paths import is_regular_file
 from ..pipeline.options.flags import as_flags
 from ..report.page.style import PICTURE_STYLE
 from ..tables.answers.file import AnswerEntry
@@ -274,7 +275,7 @@ class _PageHandlers:
 
     async def model_report(self, request: HTTPRequest) -> FileResponse:
         model_fit = self.model_fit
-        if model_fit.state != "done" or not model_fit.report.is_file():
+        if model_fit.state != "done" or not is_regular_file(model_fit.report):
             raise _RefusedRequest(HTTPStatus.NOT_FOUND, "There is no report yet; finish first.")
         return FileResponse(model_fit.report, headers={"content-security-policy": _REPORT_POLICY})
 

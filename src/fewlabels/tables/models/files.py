@@ -113,12 +113,12 @@ def model_bytes(pipeline: BaseEstimator, metadata: dict[str, Any]) -> bytes:
         check_storable(pipeline)
     buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
-        metadata = {**metadata, "digest": _digest(archive)}
+        metadata = {**metadata, "digest": members_digest(archive)}
         archive.writestr(MEMBER, json.dumps(metadata, allow_nan=False))
     return buffer.getvalue()
 
 
-def _digest(archive: zipfile.ZipFile) -> str:
+def members_digest(archive: zipfile.ZipFile) -> str:
     """Return a digest of a model's members, so that parts of two models don't pass for one."""
     found = sorted((i.filename, i.file_size, i.CRC) for i in archive.infolist())
     found = [member for member in found if member[0] != MEMBER]
@@ -215,7 +215,7 @@ def _read_metadata(path: StrPath, file: IO[bytes], whole: bool = True) -> dict[s
             _check_version(path, metadata)
             if not whole:
                 return metadata
-            if archive.testzip() or metadata["digest"] != _digest(archive):
+            if archive.testzip() or metadata["digest"] != members_digest(archive):
                 raise damaged
             _check_description(metadata)
             if method_of(metadata) not in METHODS:

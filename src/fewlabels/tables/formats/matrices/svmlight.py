@@ -1,7 +1,6 @@
 """Svmlight files, read in pieces of whole lines."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import scipy.sparse as sp
 
 from ...._typing import FloatArray
 from ...._util.messages import UserError
+from ...._util.paths import file_size
 from ...arrays import ArrayData, as_sparse, slice_rows
 from ...columns.schema import Schema
 from ...file_identity import StrPath
@@ -34,7 +34,7 @@ def read(path: Source, place: Path | None = None) -> ArrayData:
 
     if place is not None:
         return map_rows(path, place)
-    check_memory(path, _MEMORY_PER_BYTE * os.path.getsize(path), "its entries")
+    check_memory(path, _MEMORY_PER_BYTE * file_size(path), "its entries")
     with _translate_errors(path):
         # Read as if counted from 0, so that column 0 tells how the file counts; a
         # guess per file could shift the columns between training and prediction.
@@ -46,7 +46,7 @@ def read(path: Source, place: Path | None = None) -> ArrayData:
 
 def memory(path: Source) -> int:
     """Estimate the bytes that learning takes."""
-    return _MEMORY_PER_BYTE * os.path.getsize(path)
+    return _MEMORY_PER_BYTE * file_size(path)
 
 
 def pieces(path: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayData, float]]:
@@ -64,7 +64,7 @@ def pieces(path: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayData,
 def map_rows(path: StrPath, place: Path) -> ArrayData:
     """Return sparse rows of a text as mapped ``ArrayData``; y are its labels."""
     labels, least, most = [], np.inf, -1
-    size = _MAX_STORED_PER_BYTE * os.path.getsize(path)
+    size = _MAX_STORED_PER_BYTE * file_size(path)
     with report_full_disk(place, size), SparseWriter(place, 0, np.float64) as rows:
         for X, y, _ in _iterate_file(path):
             rows.write(X)
@@ -103,7 +103,7 @@ def _iterate_file(path: StrPath) -> Iterator[tuple[sp.csr_array, FloatArray, flo
     """
     from sklearn.datasets import load_svmlight_file
 
-    size = os.path.getsize(path)
+    size = file_size(path)
     for start in range(0, size, _BLOCK_BYTES):
         stop = min(size, start + _BLOCK_BYTES)
         with _translate_errors(path):
