@@ -42,6 +42,7 @@ try:
     from starlette.concurrency import run_in_threadpool
     from starlette.datastructures import Headers, MutableHeaders
     from starlette.middleware import Middleware
+    from starlette.requests import ClientDisconnect
     from starlette.responses import FileResponse, HTMLResponse, JSONResponse
     from starlette.routing import Mount, Route
 except ImportError:  # said when a page is asked for
@@ -135,6 +136,9 @@ def make_app(
         middleware=[Middleware(_PrivacyHeaders), Middleware(_AccessCheck, token=token, urls=urls)],
         exception_handlers={
             _RefusedRequest: lambda request, stop: _error_response(stop),
+            ClientDisconnect: lambda request, stop: _error_response(
+                _RefusedRequest(HTTPStatus.BAD_REQUEST, "The request ended too early.")
+            ),
             UserError: lambda request, error: _error_response(
                 _RefusedRequest(HTTPStatus.BAD_REQUEST, str(error))
             ),
