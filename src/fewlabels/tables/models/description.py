@@ -96,7 +96,7 @@ _Candidate = TypedDict(
 )
 
 
-class _Delivered(TypedDict, total=False):
+class _Delivery(TypedDict, total=False):
     sentence: str | None
     candidate: _Candidate | None
 
@@ -167,7 +167,7 @@ class _Training(TypedDict, total=False):
     expected: dict[str, _Rate] | None
     tuning: _Tuning | None
     baselines: _Baselines | None
-    delivered: _Delivered | None
+    delivered: _Delivery | None
     budget: _Budget | None
     updates: _Updates
     profile: list[dict[str, Any]]
