@@ -242,6 +242,6 @@ def _is_finite(value: float) -> bool:
 
 
 def _have_types(values: dict[str, Any], kind: type) -> bool:
-    """Return whether those of the values that a class names have the types that it gives."""
+    """Return whether values have the types that a class gives them; others are passed over."""
     hints = get_type_hints(kind)
     return all(_has_type(one, hints[name]) for name, one in values.items() if name in hints)
