@@ -5,9 +5,12 @@ import io
 import json
 import struct
 import zipfile
+import zlib
 
 import numpy as np
 import pandas as pd
+
+from fewlabels.tables.models.files import MEMBER, members_digest
 
 from . import shell
 from .verdict import require
@@ -119,6 +122,9 @@ def _other_numbers(rng, data):
         lambda a: a.astype(str), lambda a: np.full(a.shape, np.nan), lambda a: a.astype("S3"),
         lambda a: np.full(a.shape, 1e308), lambda a: -a.astype(float) - 5,
         lambda a: np.full(a.shape, 2**40), lambda a: a.T.copy()[..., None],
+        lambda a: a.astype(float) + 0.5, lambda a: a.astype(np.uint8), lambda a: a.astype(bool),
+        lambda a: np.where(np.arange(a.size).reshape(a.shape) == 0, np.nan, a.astype(float)),
+        lambda a: a.astype(float) + np.inf, lambda a: a.astype("datetime64[s]"),
     ]  # fmt: skip
     out = io.BytesIO()
     with np.errstate(all="ignore"):
@@ -271,6 +277,63 @@ _OBJECTS = _edited(
     lambda s: b"nonsense",
 )
 
+# -- invented contents, with a digest that fits ------------------------------------------------
+
+_INVENTED = [
+    float("nan"), float("inf"), 10**400, -(10**400), 10**30, None, -1, 0, 1, 0.5, 1e308, True,
+    "x", "", "\ud800", "\x1b[2J", [], [1], ["x"], [None], {}, {"a": 1}, {"a": None}, [[]],
+]  # fmt: skip
+
+
+def _signed(members):
+    """An archive whose description has the digest of the other members."""
+    facts = json.loads(members[MEMBER])
+    facts["digest"] = members_digest(zipfile.ZipFile(io.BytesIO(_archive(members))))
+    return _archive({**members, MEMBER: json.dumps(facts)})
+
+
+def _places(value):
+    """Every container and key of a JSON value, from the outside in."""
+    keys = value if isinstance(value, dict) else range(len(value))
+    for key in keys:
+        yield value, key
+        if isinstance(value[key], dict | list):
+            yield from _places(value[key])
+
+
+def _invent(rng, value):
+    """Replace, remove or add something in a JSON value."""
+    places = list(_places(value))
+    holder, key = places[int(rng.integers(len(places)))]
+    if rng.random() < 0.1:
+        del holder[key]
+    else:
+        holder[key] = _INVENTED[int(rng.integers(len(_INVENTED)))]
+    return value
+
+
+def _invented_description(rng, data):
+    members = _members(data)
+    facts = json.loads(members[MEMBER])
+    part = str(rng.choice(["training", "training", "schema", "parameters", "all"]))
+    _invent(rng, facts if part == "all" else facts[part])
+    return _archive({**members, MEMBER: json.dumps(facts)})
+
+
+def _invented_object(rng, data):
+    members = _members(data)
+    members["schema.json"] = json.dumps(_invent(rng, json.loads(members["schema.json"])))
+    return _signed(members)
+
+
+def _invented_numbers(rng, data):
+    changed = _other_numbers(rng, data)
+    try:
+        return _signed(_members(changed))
+    except (zlib.error, zipfile.BadZipFile):  # it had no numbers, so a bit was flipped
+        return changed
+
+
 CHANGES = {
     "a bit flips": (_flip, 40),
     "a bit flips near the end": (_flip_end, 10),
@@ -295,6 +358,9 @@ CHANGES = {
     "another description": (_SAYS, 40),
     "another schema": (_SCHEMA, 25),
     "other objects": (_OBJECTS, 25),
+    "an invented description": (_invented_description, 80),
+    "invented objects": (_invented_object, 60),
+    "invented numbers": (_invented_numbers, 80),
 }
 
 
@@ -308,7 +374,7 @@ class Case:
         shares = np.array([CHANGES[name][1] for name in names], float)
         self.change = str(rng.choice(names, p=shares / shares.sum()))
         self.command = str(
-            rng.choice(["predict", "predict", "inspect", "update", "explain", "export"])
+            rng.choice(["predict", "predict", "inspect", "inspect", "update", "explain", "export"])
         )
 
     def describe(self):
@@ -331,7 +397,8 @@ class Case:
             require(np.isfinite(ours["score"]).all(), "scores of a damaged model are not finite")
             meant = self.change in (
                 "other numbers", "two members swapped", "another schema", "other objects",
-                "another description", "a member of another model",
+                "another description", "a member of another model", "an invented description",
+                "invented objects", "invented numbers",
             )  # fmt: skip
             require(
                 meant or np.array_equal(ours["score"], theirs["score"]),

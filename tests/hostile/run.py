@@ -21,7 +21,7 @@ from .verdict import KINDS, Verdict, judge, signature
 AREAS = {
     "classes": ("hostile.machines", 500),
     "sequences": ("hostile.sequences", 150),
-    "models": ("hostile.damage", 200),
+    "models": ("hostile.damage", 500),
     "files": ("hostile.tables", 250),
     "commands": ("hostile.commands", 150),
     "attacks": ("hostile.attacks", 150),

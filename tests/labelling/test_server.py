@@ -1,5 +1,6 @@
 """The page and its calls, over a socket as a browser uses them."""
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -20,7 +21,7 @@ pytest.importorskip("uvicorn", reason="the page takes fewlabels[label]")
 
 from fewlabels._util.messages import ref
 from fewlabels.labelling import learner as learner_module
-from fewlabels.labelling.server import PageServer
+from fewlabels.labelling.server import PageServer, make_app
 from fewlabels.labelling.session import Session
 from fewlabels.tables.answers.file import read_answers
 from fewlabels.tables.models.files import load_model
@@ -303,3 +304,23 @@ def test_in_a_notebook(table):
         assert found.labels[row] == "ham" and found.labels.notna().sum() == 1
     finally:
         found.stop()
+
+
+def test_a_client_that_goes_away_is_no_error(session, caplog):
+    app, sent = make_app(session, "token", ["http://localhost"]), []
+    scope = {
+        "type": "http", "http_version": "1.1", "method": "POST", "scheme": "http",
+        "path": "/token/api/answer", "raw_path": b"/token/api/answer", "root_path": "",
+        "query_string": b"", "server": ("localhost", 80), "client": ("localhost", 1),
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+    }  # fmt: skip
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    assert sent[0]["status"] == 400
+    assert not caplog.records

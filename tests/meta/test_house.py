@@ -210,3 +210,16 @@ def test_public_docstrings_tell_parameters(modules):
                 if not re.search(rf"^(.*\b)?{parameter}\b.*", doc, re.M):
                     missing.append(f"{machine.__name__}.{name}: {parameter}")
     assert not missing, missing
+
+
+def test_one_module_asks_the_file_system(trees):
+    # Path.exists raises where a folder is closed, a name is too long or a disk has errors.
+    questions = {"exists", "is_dir", "is_file", "lexists", "isdir", "isfile", "getsize"}
+    found = [
+        f"{path}:{node.lineno}: {ast.unparse(node)}"
+        for path, tree in trees.items()
+        if path != "_util/paths.py" and not path.startswith("_core/")  # which asks for its own
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in questions
+    ]
+    assert not found, f"ask with fewlabels._util.paths: {found}"

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 
 from fewlabels._util.messages import UserError
+from fewlabels._util.paths import resolve_path
 from fewlabels.tables.atomic import replacing
 from fewlabels.tables.columns.target import choose_all_rows
 from fewlabels.tables.formats.registry import table_writer
-from fewlabels.tables.paths import check_output, resolve_path
+from fewlabels.tables.paths import check_output
 from fewlabels.tables.reading.training import read_training
 from fewlabels.tables.user_data import make_source
 

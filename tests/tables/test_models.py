@@ -1,5 +1,6 @@
 """Model files: what is kept, and what is refused."""
 
+import io
 import itertools
 import json
 import zipfile
@@ -100,6 +101,52 @@ def test_keys_that_are_not_known_are_passed_over(model):
     assert load_model(path)[1] == SCHEMA
 
 
+_NUMBERS = [float("nan"), float("inf"), 10**400, "1", [], {}]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[(name, value) for name in ("objective", "rows_read", "lam") for value in _NUMBERS],
+        *[("signal", value) for value in (*_NUMBERS, {"area": 0.5}, {"low": None})],
+        ("rows_read", None), ("rows", -1), ("rows", 0.5), ("converged", None), ("notes", [1]),
+        ("target_fpr", 0), ("target_fpr", 2.0), ("classes", ["a", 1]), ("classes", "ab"),
+        ("classes", ["a\ud800"]), ("positive", "\ud800"), ("tuning", {"fits": "many"}),
+        ("delivered", {"candidate": {"task": "one_class"}}), ("later", float("nan")),
+        ("class_shares", {"classes": {"a": {"share": 10**400, "low": 0.0, "high": 1.0}}}),
+    ],
+    ids=lambda value: str(value)[:20],
+)  # fmt: skip
+def test_a_training_that_no_fit_wrote(model, name, value):
+    path, _ = model
+    _rewrite(path, training={"rows": 30, name: value})
+    for read in (load_model, read_metadata):
+        with pytest.raises(UserError, match="is damaged or truncated; fit the model again"):
+            read(path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), 10**400, [1], {"a": 1}], ids=lambda v: str(v)[:9])
+def test_parameters_that_no_model_has(model, value):
+    path, _ = model
+    _rewrite(path, parameters={"C": value})
+    with pytest.raises(UserError, match="is damaged or truncated; fit the model again"):
+        read_metadata(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"decimal": 3}, {"categories": "2"}, {"words": 10**400}, {"name": "\ud800"}],
+    ids=str,
+)
+def test_columns_that_no_schema_has(model, change):
+    path, _ = model
+    schema = SCHEMA.to_dict()
+    first, *others = schema["columns"]
+    _rewrite(path, schema={**schema, "columns": [first | change, *others]})
+    with pytest.raises(UserError, match="is damaged or truncated; fit the model again"):
+        read_metadata(path)
+
+
 @pytest.mark.parametrize("kept", [3, 100, 0.5, -1])
 def test_truncated(model, kept):
     path, _ = model
@@ -183,7 +230,7 @@ def _write(path, members, with_digest):
                 archive.writestr(name, content)
         metadata = json.loads(members[models.MEMBER])
         if with_digest:
-            metadata["digest"] = models._digest(archive)
+            metadata["digest"] = models.members_digest(archive)
         archive.writestr(models.MEMBER, json.dumps(metadata))
 
 
@@ -237,6 +284,20 @@ def _swapped(path, one, two, with_digest):
     members = _members(path)
     members[one], members[two] = members[two], members[one]
     _write(path, members, with_digest)
+
+
+@pytest.mark.parametrize("kind", ["complex128", "datetime64[s]"])
+def test_arrays_of_types_that_no_model_has(model, kind):
+    path, _ = model
+    whole = _members(path)
+    arrays = [name for name in whole if name.endswith(".npy")]
+    assert arrays
+    for name in arrays:
+        content = io.BytesIO()
+        np.save(content, np.load(io.BytesIO(whole[name])).astype(kind))
+        _write(path, {**whole, name: content.getvalue()}, with_digest=True)
+        with pytest.raises(UserError, match="is damaged or truncated"):
+            load_model(path)
 
 
 def test_members_that_are_swapped(model):

@@ -24,7 +24,7 @@ def inspect(
         return
     try:
         parts, notes, columns = _describe_model(metadata, n_bytes)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise damaged_model_error(model) from error
     say(f"{model}: {metadata['method']}, created {metadata['created']}")
     show.print_sections(parts)

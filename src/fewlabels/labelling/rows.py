@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from .._typing import IntArray, ObjectArray
 from .._util.messages import UserError, listing, ref, template
+from .._util.paths import is_regular_file, resolve_path
 from ..tables.answers.row_keys import RowKeys, cells_as_text, fingerprint
 from ..tables.columns.column import without
 from ..tables.columns.schema import is_sidecar
@@ -92,7 +93,7 @@ class SessionRows:
     @property
     def folder(self) -> Path | None:
         """Return the folder that may hold pictures; None for rows in memory."""
-        return None if isinstance(self.source, InMemory) else Path(self.source).resolve().parent
+        return None if isinstance(self.source, InMemory) else resolve_path(self.source).parent
 
     def card(self, row: int) -> list[dict[str, Any]]:
         """Return names and cells of a row, as text, and whether they are pictures."""
@@ -128,11 +129,11 @@ class SessionRows:
         if len(text) > 1000 or not text.lower().endswith(tuple(PICTURES)) or self.folder is None:
             return None
         try:
-            path = (self.folder / text).resolve()
-            inside = path.is_relative_to(self.folder) and path.is_file()
-            inside = inside and path.suffix.lower() in PICTURES
-        except (OSError, ValueError, RuntimeError):
+            path = resolve_path(self.folder / text)
+            inside = path.is_relative_to(self.folder) and is_regular_file(path)
+        except UserError:
             return None
+        inside = inside and path.suffix.lower() in PICTURES
         return path if inside else None
 
     def _find_picture_columns(self) -> list[str]:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from .._util.extras import require
 from .._util.messages import UserError, as_arguments, ref
+from .._util.paths import is_regular_file
 from ..pipeline.options.flags import as_flags
 from ..report.page.style import PICTURE_STYLE
 from ..tables.answers.file import AnswerEntry
@@ -41,6 +42,7 @@ try:
     from starlette.concurrency import run_in_threadpool
     from starlette.datastructures import Headers, MutableHeaders
     from starlette.middleware import Middleware
+    from starlette.requests import ClientDisconnect
     from starlette.responses import FileResponse, HTMLResponse, JSONResponse
     from starlette.routing import Mount, Route
 except ImportError:  # said when a page is asked for
@@ -134,6 +136,9 @@ def make_app(
         middleware=[Middleware(_PrivacyHeaders), Middleware(_AccessCheck, token=token, urls=urls)],
         exception_handlers={
             _RefusedRequest: lambda request, stop: _error_response(stop),
+            ClientDisconnect: lambda request, stop: _error_response(
+                _RefusedRequest(HTTPStatus.BAD_REQUEST, "The request ended too early.")
+            ),
             UserError: lambda request, error: _error_response(
                 _RefusedRequest(HTTPStatus.BAD_REQUEST, str(error))
             ),
@@ -274,7 +279,7 @@ class _PageHandlers:
 
     async def model_report(self, request: HTTPRequest) -> FileResponse:
         model_fit = self.model_fit
-        if model_fit.state != "done" or not model_fit.report.is_file():
+        if model_fit.state != "done" or not is_regular_file(model_fit.report):
             raise _RefusedRequest(HTTPStatus.NOT_FOUND, "There is no report yet; finish first.")
         return FileResponse(model_fit.report, headers={"content-security-policy": _REPORT_POLICY})
 

@@ -18,12 +18,12 @@ import scipy.sparse as sp
 from .. import querying
 from .._typing import BoolArray, FloatArray, IntArray
 from .._util.messages import UserError, listing, ref
+from .._util.paths import is_folder, path_exists, resolve_path
 from ..base.locking import lock_of
 from ..data.labels.blanks import reads_as_blank
 from ..querying import Random, Strategy
 from ..tables.answers.file import KINDS, AnswerEntry, AnswerFile, find_undoable_answer
 from ..tables.names import cell_text, check_class_names
-from ..tables.paths import resolve_path
 from ..tables.reading.options import DEFAULT_COLUMN_OPTIONS, ColumnOptions
 from ..tables.sources import InMemory, Source
 from ..tables.user_data import make_source
@@ -90,7 +90,7 @@ class Session:
         source = make_source(data, **(reading or {}))
         path = Path(labels) if labels is not None else default_file(source)
         check_folder(path)
-        is_new = not path.exists()
+        is_new = not path_exists(path)
         about = {
             "target": target or TARGET,
             "classes": check_names(classes),
@@ -527,9 +527,9 @@ def default_file(source: Source | InMemory) -> Path:
 def check_folder(path: Path) -> None:
     """Refuse a place where nothing can be written."""
     folder = resolve_path(path).parent
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise UserError(f"The folder {path.parent} does not exist; create it first.")
-    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+    if not os.access(folder, os.W_OK) or (path_exists(path) and not os.access(path, os.W_OK)):
         raise UserError(
             f"Labels can't be written to {path}; pass another file as {ref('labels')}, in a "
             "writable folder."

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from .._util.extras import require
 from .._util.messages import UserError, listing, ref
+from .._util.paths import is_folder, path_exists, resolve_path
 from .._util.threads import resolve_n_jobs
 from ..tables.folders import files_of_pattern, parquet_files
 from ..tables.formats.registry import tables, usual_extensions
-from ..tables.paths import resolve_path
 from ..tables.reading.read import cut_into_parts
 from ..tables.sources import InMemory, Source
 
@@ -39,12 +39,12 @@ def list_files(data: Source | InMemory) -> list[Source]:
                 f"{ref('scheduler')} and {ref('workers')}."
             )
     path = data.path
-    if glob.has_magic(str(path)) and not path.exists():
+    if glob.has_magic(str(path)) and not path_exists(path):
         found = files_of_pattern(path)
         if not found:
             raise UserError(f"No file matches {path}; check the pattern and the folder.")
     else:
-        found = parquet_files(path) if path.is_dir() else [path]
+        found = parquet_files(path) if is_folder(path) else [path]
         if any("=" in part for file in found for part in file.relative_to(path).parts[:-1]):
             raise UserError(
                 f"Folder names in {path} define columns (key=value), which workers can't read; "

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._util.messages import Interrupted, as_arguments, with_settings
+from .._util.paths import path_exists
 
 if TYPE_CHECKING:
     from .._typing import PathLike
@@ -72,5 +72,5 @@ def interruptible(
             raise Interrupted(
                 f"{unless[0]} is written, and the remaining steps were skipped."
             ) from None
-        before = f", and {path} is unchanged" if path and Path(path).exists() else ""
+        before = f", and {path} is unchanged" if path and path_exists(path) else ""
         raise Interrupted(f"{nothing}{before}.{hint}") from None

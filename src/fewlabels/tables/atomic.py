@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .._util.messages import UserError
+from .._util.paths import path_exists
 from .file_identity import Identity, StrPath, identity_if_any
 
 # Younger temporary files may not have their lock yet.
@@ -38,7 +39,7 @@ def replacing(path: StrPath, in_place_of: Identity | None = None) -> Iterator[Pa
         raise UserError(f"Can't write to {path}: {error.strerror}.") from error
     try:
         yield name
-        if path.exists():
+        if path_exists(path):
             shutil.copymode(path, name)
         os.fsync(held.fileno())
         held.close()

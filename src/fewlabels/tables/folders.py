@@ -6,15 +6,15 @@ from itertools import takewhile
 from pathlib import Path
 
 from .._util.messages import UserError
+from .._util.paths import files_under, is_regular_file, resolve_path
 from .file_identity import StrPath
-from .paths import resolve_path
 
 _PARQUET = frozenset({".parquet"})
 
 
 def holds_parquet(folder: StrPath) -> bool:
     """Return whether there is a Parquet file below a folder."""
-    return any(path.suffix.lower() in _PARQUET for path in Path(folder).rglob("*"))
+    return any(path.suffix.lower() in _PARQUET for path in files_under(folder))
 
 
 def parquet_files(folder: StrPath) -> list[Path]:
@@ -29,8 +29,8 @@ def files_below(folder: StrPath, suffixes: Container[str]) -> list[Path]:
     would put a file of the reader into the answers.
     """
     folder, found = Path(folder), []
-    for path in folder.rglob("*"):
-        if path.suffix.lower() not in suffixes or not path.is_file():
+    for path in files_under(folder):
+        if path.suffix.lower() not in suffixes or not is_regular_file(path):
             continue
         if any(part.startswith((".", "_")) for part in path.relative_to(folder).parts):
             continue

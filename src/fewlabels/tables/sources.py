@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from .._util.messages import UserError, quoted, ref
+from .._util.paths import file_size, is_folder, is_regular_file, path_exists
 from .file_identity import FirstLook, StrPath, changed_error
 from .folders import holds_parquet, parquet_files
 from .formats.dialect import Dialect, find_dialect
@@ -105,13 +106,13 @@ class Source(os.PathLike[str]):
 
     def check_unchanged(self) -> None:
         """Refuse a file that isn't the one that was looked at first, by whichever step."""
-        folder = self.path.is_dir()
+        folder = is_folder(self.path)
         self.first_look.check(self.path, sorted(parquet_files(self.path)) if folder else None)
 
     @cached_property
     def format(self) -> Format:
         """The format of the file, which has to exist and to hold something."""
-        if self.path.is_file():
+        if is_regular_file(self.path):
             self.check_unchanged()
         found = self._find_format()
         _check_options(self, found)
@@ -119,9 +120,9 @@ class Source(os.PathLike[str]):
 
     def _find_format(self) -> Format:
         path = self.path
-        if path.is_dir() and holds_parquet(path):
+        if is_folder(path) and holds_parquet(path):
             return FORMATS["folder"]
-        if has_magic(str(path)) and not path.exists():
+        if has_magic(str(path)) and not path_exists(path):
             raise UserError(
                 f"{path} is a pattern, which needs a cluster ({ref('workers', some='N')}); pass "
                 "one file, or a folder of Parquet files."
@@ -133,7 +134,7 @@ class Source(os.PathLike[str]):
                 f"Unknown extension {quoted(extension_of(path))} of {path}; data can be "
                 f"{every_extension([*tables(), *matrices()])}."
             )
-        if path.stat().st_size == 0:
+        if file_size(path) == 0:
             table = found[0].is_table
             needs = "a row of column names and rows of data" if table else "rows of numbers"
             raise UserError(f"{path} is empty; it needs {needs}.")
@@ -202,7 +203,7 @@ def as_source(path: StrPath | DataSource, reading: Reading = _DETECT_ALL) -> Dat
     if isinstance(path, Source | InMemory):
         return path
     file, mark, table = os.fspath(path).rpartition("::")
-    if not mark or not file or os.path.exists(path):
+    if not mark or not file or path_exists(path):
         return Source(Path(path), "", reading)
     return Source(Path(file), table, reading)
 
@@ -215,11 +216,11 @@ def input_format(path: StrPath | DataSource) -> str:
 def existing_file(path: StrPath, what: str) -> None:
     """Refuse a path that is no readable file."""
     path = Path(path)
-    if not path.exists():
+    if not path_exists(path):
         raise UserError(f"The {what} file {path} does not exist; check the name and the folder.")
-    if path.is_dir():
+    if is_folder(path):
         raise UserError(f"{path} is a folder; pass the {what} file in it.")
-    if not path.is_file():
+    if not is_regular_file(path):
         raise UserError(f"{path} is a pipe or a device; save its content to a {what} file.")
     if not os.access(path, os.R_OK):
         raise UserError(f"The {what} file {path} can't be read; check its permissions.")

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from .._typing import AnyArray, RowMatrix
 from .._util.messages import UserError, listing, quoted, suggest
+from .._util.paths import is_folder, path_exists
 from .arrays import map_open_array
 from .file_identity import StrPath, refuse_writes, unchanged
 from .folders import files_below
@@ -78,7 +79,7 @@ def stored_rows(
     2
     """
     path = Path(path)
-    if not path.exists():
+    if not path_exists(path):
         raise UserError(f"{path} does not exist; check the name.")
     suffix = path.suffix.lower()
     if suffix in FORMATS["npy"].extensions:
@@ -87,7 +88,7 @@ def stored_rows(
         with open(path, "rb") as file, refuse_writes(path, file):
             yield StoredRows(map_open_array(file), None)
         return
-    parts = sorted(files_below(path, _ARROW)) if path.is_dir() else [path]
+    parts = sorted(files_below(path, _ARROW)) if is_folder(path) else [path]
     form = _ARROW.get(parts[0].suffix.lower()) if parts else None
     if form is None and suffix not in FORMATS["svmlight"].extensions:
         raise UserError(

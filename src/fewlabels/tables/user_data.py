@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any, overload
 
 from .._typing import PathLike
-from .._util.messages import UserError, ref
+from .._util.messages import UserError, quoted, ref
 from .answers.row_keys import LabelColumn
 from .reading.sidecar import AddedColumns, SidecarColumns
 from .sources import DataSource, InMemory, Reading, Source, as_source
@@ -45,12 +46,15 @@ def make_source(data: object, **reading: Any) -> DataSource:
     if isinstance(data, np.ndarray) or sp.issparse(data):
         return InMemory("matrix", data)
     if isinstance(data, pd.DataFrame):
-        names = [str(name) for name in data.columns]
-        columns = [_to_arrow(data.iloc[:, k]) for k in range(len(names))]
+        names = [_check_text(str(name), "A column name") for name in data.columns]
+        columns = [_to_arrow(data.iloc[:, k], name) for k, name in enumerate(names)]
         return InMemory("frame", pa.Table.from_arrays(columns, names=names))
     if hasattr(data, "collect"):  # polars' lazy frames
         data = data.collect()
     if isinstance(data, pa.Table) or hasattr(data, "__arrow_c_stream__"):
+        for name in getattr(data, "columns", ()):
+            if isinstance(name, str) and "\0" in name:  # polars ends the process
+                raise UserError(f"The column name {quoted(name)} contains NUL; rename the column.")
         try:
             table = pa.table(data)
         except (pa.ArrowException, TypeError, ValueError) as error:
@@ -105,15 +109,39 @@ def _cast_texts(array: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.array(array.to_pylist(), kind)
 
 
-def _to_arrow(series: pd.Series) -> pa.Array:
-    """Return a column of pandas as Arrow data; mixed values become text, as in a file."""
+def _check_text(text: str, what: str) -> str:
+    """Return a text, or refuse one that UTF-8 can't hold; ``what`` begins the message."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"{what} contains half of a character ({quoted(text)}), which no text may have; "
+            "replace it, such as with text.encode(errors='replace').decode()."
+        ) from error
+    return text
+
+
+def _to_arrow(series: pd.Series, name: str) -> pa.Array:
+    """Return a column of pandas as Arrow data.
+
+    Mixed values and integers of more than 64 bits become text, as in a file.
+    """
     import pandas as pd
     import pyarrow as pa
 
     if isinstance(series.dtype, pd.SparseDtype):
         series = series.sparse.to_dense()
-    try:
+    with contextlib.suppress(
+        pa.ArrowInvalid,
+        pa.ArrowTypeError,
+        pa.ArrowNotImplementedError,
+        OverflowError,
+        UnicodeEncodeError,
+    ):
         return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        texts = [None if value is None or value != value else str(value) for value in series]
-        return pa.array(texts, pa.large_string())
+    what = f"A cell of column {quoted(name)}"
+    texts = [
+        None if value is None or value != value else _check_text(str(value), what)
+        for value in series
+    ]
+    return pa.array(texts, pa.large_string())

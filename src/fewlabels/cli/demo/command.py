@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..._util.messages import UserError
+from ..._util.paths import is_folder, path_exists
 
 Data = StrEnum("Data", [("digits", "digits"), ("breast_cancer", "breast-cancer")])
 
@@ -26,7 +27,7 @@ def demo(
     The demo trains on two thirds of the rows of one class, with the code behind 'fewlabels fit',
     and scores all other rows.
     """
-    if output.exists() and not output.is_dir():
+    if path_exists(output) and not is_folder(output):
         raise UserError(f"{output} is a file; name a folder with --output.")
     try:
         output.mkdir(parents=True, exist_ok=True)

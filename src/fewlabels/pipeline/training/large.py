@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray, ObjectArray, RowMatrix
 from ..._util.messages import ref
+from ..._util.paths import file_size, is_folder
 from ...rows.files import on_pass
 from ...rows.shards import choose_rows
 from ...rows.validation import memory_requirement
@@ -114,9 +115,9 @@ def exceeds_memory(data: Source | InMemory, options: FitOptions) -> bool:
         return data.format.load().memory(data) > allowed
     assert isinstance(data, Source) and factor is not None  # rows in memory have no factor
     path = data.path
-    files = parquet_files(path) if path.is_dir() else [path]
+    files = parquet_files(path) if is_folder(path) else [path]
     factor *= _MAX_COMPRESSION if is_compressed(path) else 1
-    if factor * sum(file.stat().st_size for file in files) <= allowed:
+    if factor * sum(map(file_size, files)) <= allowed:
         return False
     with contextlib.closing(iterate_tables(data, _ROWS_PER_PIECE)) as pieces:
         table, _, share = next(pieces)

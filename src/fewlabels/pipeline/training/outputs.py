@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..._typing import PathLike
 from ..._util.messages import Interrupted, UserError, ref
+from ..._util.paths import path_exists
 from ...tables.models.files import is_model
 from ...tables.paths import check_output
 from ...tables.sources import InMemory, Source
@@ -93,7 +93,7 @@ def rates_by_term(rates: Iterable[Rate]) -> dict[str, dict[str, float | None]]:
 def check_model_output(model: PathLike, force: bool, inputs: Sequence[Source | InMemory]) -> None:
     """Refuse a model file that cannot be written, or that would replace another file."""
     check_output(model, inputs=inputs)
-    if Path(model).exists() and not (force or is_model(model)):
+    if path_exists(model) and not (force or is_model(model)):
         raise UserError(
             f"{model} exists and is not a fewlabels model; choose another name, or pass "
             f"{ref('force', True)} to replace it."
@@ -107,7 +107,7 @@ def check_report_output(
     from ...report import is_report  # slow to import
 
     check_output(path, inputs=inputs)
-    if Path(path).exists() and not (force or is_report(path)):
+    if path_exists(path) and not (force or is_report(path)):
         raise UserError(
             f"{path} exists and is not a fewlabels report; pass another file as {ref('report')}, "
             f"{ref('no_report', True)}, or {ref('force', True)} to replace it."

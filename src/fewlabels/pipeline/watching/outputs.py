@@ -8,16 +8,15 @@ import math
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from ..._typing import BoolArray, PathLike
 from ..._util.messages import UserError
+from ..._util.paths import is_regular_file, resolve_path
 from ...monitoring.monitor import Update
 from ...tables.atomic import replacing
-from ...tables.paths import resolve_path
 from .state import State
 
 
@@ -58,7 +57,7 @@ class JsonLines:
         self._file.write(text.encode())
         self._file.flush()
         if self.path is not None:
-            if Path(self.path).is_file():  # a device or a pipe can't be synchronised
+            if is_regular_file(self.path):  # a device or a pipe can't be synchronised
                 os.fsync(self._file.fileno())
             state.store("output", [self._name, self._file.seek(0, os.SEEK_END)])
 

@@ -18,6 +18,7 @@ from pandas.util import hash_pandas_object
 
 from ..._typing import BoolArray, FloatArray, PathLike
 from ..._util.messages import UserError, ref
+from ..._util.paths import is_folder
 from ...monitoring import Monitor
 from ...monitoring.kept_rows import RetainedRow
 from ...monitoring.monitor import Update
@@ -286,5 +287,5 @@ def _as_json(cells: Iterable[object]) -> str:
 
 def check_file(path: PathLike | None) -> None:
     """Refuse a state in a folder that isn't there."""
-    if path is not None and not Path(path).parent.is_dir():
+    if path is not None and not is_folder(Path(path).parent):
         raise UserError(f"{path} can't be written: its folder doesn't exist; create it first.")

@@ -13,13 +13,13 @@ from sklearn.pipeline import Pipeline
 
 from ..._typing import AnyArray, BoolArray, PathLike
 from ..._util.messages import UserError, ref
+from ..._util.paths import resolve_path
 from ...monitoring import LORD, Monitor
 from ...monitoring.monitor import Update
 from ...monitoring.scores import why_uncalibrated
 from ...tables.columns.schema import Schema
 from ...tables.columns.tally import Tally
 from ...tables.models.files import ModelFile, read_model
-from ...tables.paths import resolve_path
 from ...tables.reading.chunks import Chunk, iterate_chunks
 from ...tables.user_data import make_source
 from ..observer import Observer

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..._util.messages import UserError, ref
+from ..._util.paths import path_exists, resolve_path
 from ..file_identity import StrPath
-from ..paths import resolve_path
 
 _APPLICATION = 0x66776C62  # "fwlb"
 _VERSION = 1
@@ -69,7 +69,7 @@ class AnswerFile:
         self.path = Path(path)
         self._connection: sqlite3.Connection | None = None
         self._lock: sqlite3.Connection | None = None
-        new = not self.path.exists()
+        new = not path_exists(path)
         if new and about is None:
             raise UserError(
                 f"The label file {path} doesn't exist; create it with 'fewlabels label'."

@@ -20,6 +20,7 @@ import pyarrow.types as pt
 
 from ..._typing import IntArray
 from ..._util.messages import UserError, quoted, ref
+from ..._util.paths import file_size
 from ...data.labels.blanks import MISSING
 from ..columns.column import Cells, as_single_array, is_text
 from ..file_identity import StrPath
@@ -130,7 +131,7 @@ def remark(source: Source) -> str:
 
 def size(source: Source) -> int:
     """Return bytes of the file, which ``parts`` are cut by."""
-    return source.path.stat().st_size
+    return file_size(source)
 
 
 def parts(source: Source, n_bytes: int) -> list[tuple[int, int] | None]:

@@ -25,6 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..._util.paths import access_error
 from ..file_identity import StrPath
 
 if TYPE_CHECKING:
@@ -101,9 +102,12 @@ class Format:
         if self.signature is None:
             return False
         start, mark = self.signature
-        with open(path, "rb") as file:
-            file.seek(start)
-            return file.read(len(mark)) == mark
+        try:
+            with open(path, "rb") as file:
+                file.seek(start)
+                return file.read(len(mark)) == mark
+        except OSError as error:
+            raise access_error(path, error) from error
 
 
 def _delimited_format(name: str, extension: str, separator: str) -> Format:

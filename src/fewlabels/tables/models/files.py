@@ -28,7 +28,6 @@ import hashlib
 import io
 import json
 import platform
-import warnings
 import zipfile
 import zlib
 from collections.abc import Collection
@@ -45,6 +44,7 @@ from ..columns.schema import Schema
 from ..file_identity import Identity, StrPath, changed_error, identity_of, read_whole
 from ..limits import check_memory
 from ..sources import existing_file
+from .description import check_description
 from .trust import check_storable, check_trust, package_version, trusted_types
 
 if TYPE_CHECKING:
@@ -113,12 +113,12 @@ def model_bytes(pipeline: BaseEstimator, metadata: dict[str, Any]) -> bytes:
         check_storable(pipeline)
     buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
-        metadata = {**metadata, "digest": _digest(archive)}
+        metadata = {**metadata, "digest": members_digest(archive)}
         archive.writestr(MEMBER, json.dumps(metadata, allow_nan=False))
     return buffer.getvalue()
 
 
-def _digest(archive: zipfile.ZipFile) -> str:
+def members_digest(archive: zipfile.ZipFile) -> str:
     """Return a digest of a model's members, so that parts of two models don't pass for one."""
     found = sorted((i.filename, i.file_size, i.CRC) for i in archive.infolist())
     found = [member for member in found if member[0] != MEMBER]
@@ -215,9 +215,9 @@ def _read_metadata(path: StrPath, file: IO[bytes], whole: bool = True) -> dict[s
             _check_version(path, metadata)
             if not whole:
                 return metadata
-            if archive.testzip() or metadata["digest"] != _digest(archive):
+            if archive.testzip() or metadata["digest"] != members_digest(archive):
                 raise damaged
-            _check_description(metadata)
+            check_description(metadata)
             if method_of(metadata) not in METHODS:
                 raise _not_a_model(path)
     except (
@@ -249,22 +249,6 @@ def _check_version(path: StrPath, metadata: dict[str, Any]) -> None:
     )
 
 
-def _check_description(metadata: dict[str, Any]) -> None:
-    """Raise where what a model says of itself is not what models say."""
-    metadata["created"]
-    for part in ("versions", "parameters", "schema", "training"):
-        if not isinstance(metadata[part], dict):
-            raise TypeError(part)
-    schema = Schema.from_dict(metadata["schema"])
-    if not isinstance(schema.n_columns, int) or schema.layout not in ("table", "dense", "sparse"):
-        raise ValueError("schema")
-    if not all(
-        isinstance(c.name, str) and c.kind in ("number", "category", "boolean", "date", "text")
-        for c in schema.columns
-    ):
-        raise TypeError("columns")
-
-
 class LoadedModel(NamedTuple):
     """The content of a model file: the fitted pipeline, its schema and its description."""
 
@@ -288,15 +272,13 @@ def _load(
 ) -> LoadedModel:
     require("loading a model file", "skops")
     import skops.io
-    from numpy.exceptions import ComplexWarning
     from sklearn.pipeline import Pipeline
 
     try:
         found = skops.io.get_untrusted_types(data=data)
         types = [*trusted_types(), *check_trust(path, metadata, found, trusted)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", ComplexWarning)
-            pipeline = skops.io.loads(data, trusted=types)
+        _check_arrays(data)
+        pipeline = skops.io.loads(data, trusted=types)
         schema = Schema.from_dict(metadata["schema"])
         kind = estimator_class(method_of(metadata))
         if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
@@ -318,6 +300,21 @@ def _load(
             f"this is {here}; fit the model again."
         ) from error
     return LoadedModel(pipeline, schema, metadata)
+
+
+def _check_arrays(data: bytes) -> None:
+    """Raise where an array of a model file holds complex numbers or times, as no model does."""
+    from numpy.lib import format as npy  # slow to import
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in archive.namelist():
+            if not name.endswith(".npy"):
+                continue
+            with archive.open(name) as member:
+                read = {(1, 0): npy.read_array_header_1_0}
+                _, _, dtype = read.get(npy.read_magic(member), npy.read_array_header_2_0)(member)
+            if dtype.kind in "cmM":
+                raise TypeError(f"{name} holds {dtype}")
 
 
 def _check_scoring(pipeline: Pipeline, schema: Schema) -> None:

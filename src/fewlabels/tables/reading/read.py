@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..._util.extras import require
-from ..._util.messages import UserError, listing, ref
+from ..._util.messages import UserError, listing, quoted, ref
 from ..answers.file import AnswerFile, read_answers
 from ..answers.row_keys import LabelColumn
 from ..file_identity import StrPath
@@ -190,6 +190,12 @@ def translate_errors(path: object) -> Iterator[None]:
             cut = message[:160].replace("\n", " ")
             message = f"{cut}; every row needs as many cells as there are column names"
         raise UserError(f"{path} can't be read: {message}.") from error
+    except UnicodeEncodeError as error:  # JSON can spell half of a character
+        cell = error.object[max(0, error.start - 20) : error.end]
+        raise UserError(
+            f"{path} can't be read: {quoted(cell)} ends with half of a character, which no text "
+            "may have; replace it."
+        ) from error
     except csv.Error as error:
         raise UserError(f"{path} can't be read: in its first row, {error}.") from error
     except (EOFError, zlib.error) as error:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...._typing import AnyArray, RowMatrix
 from ...._util.messages import UserError, listing, plural
+from ...._util.paths import file_size
 from ...arrays import PER_CELL, ArrayData, check_matrix, iterate_rows, map_array, read_arrays
 from ...columns.schema import Schema
 from ...file_identity import StrPath
@@ -51,7 +52,7 @@ def pieces(source: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayDat
     """Yield pieces of at most so many rows, and the share of them so far."""
     with contextlib.ExitStack() as stack:
         place = None
-        if source.form == "npz" and os.path.getsize(source) > _LARGE:
+        if source.form == "npz" and file_size(source) > _LARGE:
             place = stack.enter_context(temporary_folder())
         yield from iterate_rows(read_arrays(source, place=place), rows)
 

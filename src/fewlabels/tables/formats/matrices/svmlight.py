@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 
 from ...._typing import FloatArray
 from ...._util.messages import UserError
+from ...._util.paths import file_size
 from ...arrays import ArrayData, as_sparse, slice_rows
 from ...columns.schema import Schema
 from ...file_identity import StrPath
@@ -34,7 +34,7 @@ def read(path: Source, place: Path | None = None) -> ArrayData:
     """
     if place is not None:
         return map_rows(path, place)
-    check_memory(path, _MEMORY_PER_BYTE * os.path.getsize(path), "its entries")
+    check_memory(path, _MEMORY_PER_BYTE * file_size(path), "its entries")
     parts, labels = [], []
     for X, y, _ in _iterate_file(path):
         parts.append(X)
@@ -48,7 +48,7 @@ def read(path: Source, place: Path | None = None) -> ArrayData:
 
 def memory(path: Source) -> int:
     """Estimate the bytes that learning takes."""
-    return _MEMORY_PER_BYTE * os.path.getsize(path)
+    return _MEMORY_PER_BYTE * file_size(path)
 
 
 def pieces(path: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayData, float]]:
@@ -62,7 +62,7 @@ def pieces(path: Source, rows: int, schema: Schema) -> Iterator[tuple[ArrayData,
 def map_rows(path: StrPath, place: Path) -> ArrayData:
     """Return sparse rows of a text as mapped ``ArrayData``; y are its labels."""
     labels, least, most = [], np.inf, -1
-    size = _MAX_STORED_PER_BYTE * os.path.getsize(path)
+    size = _MAX_STORED_PER_BYTE * file_size(path)
     with report_full_disk(place, size), SparseWriter(place, 0, np.float64) as rows:
         for X, y, _ in _iterate_file(path):
             rows.write(X)
