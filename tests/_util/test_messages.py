@@ -10,6 +10,8 @@ from fewlabels._util.messages import (
     UserError,
     as_arguments,
     ordinal,
+    plural,
+    printable,
     ref,
     referenced_options,
     template,
@@ -92,3 +94,21 @@ def test_ordinals():
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "23rd", "101st",
         "112th",
     ]  # fmt: skip
+
+
+def test_names_that_differ_in_unicode_form_alone_do_not_print_alike():
+    composed, decomposed = "\u00e9clair", "e\u0301clair"
+    error = UserError(f"there isn't a column '{decomposed}' (is '{composed}' meant?).")
+    assert str(error) == r"there isn't a column 'e\u0301clair' (is '\xe9clair' meant?)."
+    for single in (f"no column '{composed}', but 'tea'", f"'{composed}' and '{composed}'"):
+        assert printable(single) == single
+
+
+def test_counts_of_one():
+    assert [plural(n, "row") for n in (0, 1, 2, 2000)] == [
+        "0 rows",
+        "1 row",
+        "2 rows",
+        "2,000 rows",
+    ]
+    assert plural(2, "entry") == "2 entries"

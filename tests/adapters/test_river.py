@@ -154,7 +154,8 @@ def test_refusals_change_nothing():
     model = S3VMClassifier()
     refused = [
         (lambda: model.learn_one({"a": "red"}, "yes"), "'a' is 'red', which is not a number"),
-        (lambda: model.learn_one({"a": float("nan")}, "yes"), "NaN"),
+        (lambda: model.learn_one({"a": float("nan")}, "yes"), r"'a' is NaN; fill it in[^\n]*\.$"),
+        (lambda: model.decision_one({"a": 10**400}), r"'a' is infinity or a number too large"),
     ]
     for operation, words in refused:
         with pytest.raises(ValueError, match=words):

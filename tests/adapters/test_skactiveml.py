@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("skactiveml", reason="scikit-activeml is not installed")
 
 from skactiveml.pool import RandomSampling, UncertaintySampling
+from sklearn.exceptions import NotFittedError
 
 from fewlabels import S3VM
 from fewlabels.adapters.skactiveml import QueryStrategy, S3VMClassifier, SkactivemlAdapter
@@ -73,3 +74,18 @@ def test_our_utilities_have_their_shape(problem):
     assert np.flatnonzero(~np.isnan(utilities[0])).tolist() == [3, 4, 90]
     with pytest.raises(ValueError, match="positions"):
         QueryStrategy(Uncertain()).query(X, y, clf, candidates=X[:3])
+
+
+def test_refusals_are_one_sentence(problem):
+    X, truth = problem
+    clf = S3VMClassifier(classes=[0, 1])
+    for use in (clf.predict, clf.predict_proba, lambda rows: clf.score(rows, truth)):
+        with pytest.raises(NotFittedError, match="this S3VMClassifier is not fitted; call fit"):
+            use(X)
+    with pytest.raises(ValueError, match=r"X holds complex numbers; [^\n]*\.$"):
+        clf.fit(X + 1j, np.full(120, np.nan))
+    clf.fit(X, np.full(120, np.nan))  # no class is known
+    for use in (clf.predict, clf.predict_proba):
+        assert len(use(X)) == 120
+        with pytest.raises(ValueError, match=r"X has 1 features, but .* expecting 2 features"):
+            use(X[:, :1])

@@ -215,3 +215,42 @@ def test_threads_wait_for_each_other(name, X):
 @pytest.mark.parametrize("model", [SVDD, OneClassSVM])
 def test_a_cache_of_any_size_is_taken(X, model):
     assert model(cache_size=10**400).fit(X).objective_ == model().fit(X).objective_
+
+
+class COO:
+    """Stands for an array of the library sparse, which needs no installation this way."""
+
+    __module__ = "sparse.numba_backend._coo.core"
+    shape, ndim = (30, 2), 2
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("Cannot convert a sparse array to dense automatically.")
+
+
+LONG_ERRORS = {
+    "missing numbers": (lambda X: X * np.nan, ValueError, "X contains NaN; drop rows"),
+    "complex numbers": (lambda X: X + 1j, ValueError, "X holds complex numbers"),
+    "mixed names": (
+        lambda X: pd.DataFrame(X, columns=["a", 1]), TypeError, r"several types \(int, str\)",
+    ),
+    "one row": (lambda X: X[0], ValueError, r"X of shape \(2,\): Reshape"),
+    "ragged rows": (lambda X: [[1.0, 2.0], [3.0]], ValueError, "rows of different lengths"),
+    "pydata sparse": (lambda X: COO(), TypeError, r"COO of the library sparse; pass .*SciPy"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG_ERRORS)
+def test_long_errors_of_scikit_learn_are_one_sentence(fitting, X, name):
+    make, kind, words = LONG_ERRORS[name]
+    for use in (fitting, fitting(X).predict):
+        with pytest.raises(kind, match=words) as caught:
+            use(make(X))
+        text = str(caught.value)
+        assert "\n" not in text and ". " not in text and text.endswith(".")
+
+
+def test_complex_weights_and_labels_are_one_sentence(X):
+    with pytest.raises(ValueError, match="sample_weight holds complex numbers; pass real ones"):
+        SVDD().fit(X, sample_weight=np.ones(30) + 1j)
+    with pytest.raises(ValueError, match="y holds complex numbers; pass one number"):
+        S3VM().fit(X, FEW + 0j)

@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from fewlabels import PUSVM
 from fewlabels.class_prior import (
     METHODS,
     BestBin,
     PriorEstimate,
     SaturatedLogistic,
     estimate_prior,
+    label_shift,
     pooled_from_unlabeled,
 )
+from fewlabels.model_selection import bias_sensitivity
 
 
 @pytest.mark.parametrize("method", ["auto", *METHODS])
@@ -117,3 +120,18 @@ def test_bad_options_are_refused(mixture):
     ):
         with pytest.raises(ValueError, match=words):
             estimate_prior(X, y, **options)
+
+
+def test_long_results_are_printed_in_a_line():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(2, 1, (60, 2)), rng.normal(-2, 1, (140, 2))])
+    y = np.repeat([1, 0], [30, 170])
+    prior = estimate_prior(X, y)
+    assert repr(prior).startswith(f"PriorEstimate(prior={prior.prior:.4g}, low=")
+    assert str(prior).endswith("replicates=<ndarray of 500>)")
+    few = np.where(np.arange(200) % 10 == 0, np.arange(200) > 60, -1)
+    assert "replicates=<ndarray of 200 x 2>" in repr(label_shift(X, few))
+    bias = bias_sensitivity(PUSVM(prior=0.3), X, y, [1, 1.2])
+    assert repr(bias).startswith("BiasSensitivity(table=<DataFrame of 2 x 6>, base=<ndarray of")
+    for result in (prior, bias):
+        assert "\n" not in repr(result) and len(repr(result)) < 200

@@ -127,3 +127,10 @@ def test_a_terminal_is_not_filled(data, model, monkeypatch, run):
     monkeypatch.setattr(streams, "sys", type("sys", (), {"stdout": Terminal()}))
     result = run("predict", model, data)
     assert result.code == 2 and "-o FILE" in result.err
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n"])
+def test_errors_name_standard_input(model, content):
+    result = CliRunner().invoke(app, ["predict", str(model), "-"], input=content)
+    assert result.exit_code == 2
+    assert "tandard input" in result.stderr and "standard-input" not in result.stderr

@@ -1,6 +1,8 @@
 """Machines on a cluster are those of one machine, from whatever Dask calls rows."""
 
 import pickle
+import subprocess
+import sys
 
 import dask.array as da
 import dask.dataframe as dd
@@ -9,10 +11,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from dask import delayed
+from distributed import Client
 from sklearn.base import clone
 
 from fewlabels import PUSVM, SVDD, OneClassSVM
-from fewlabels.dask import DaskOneClassSVM, DaskPUSVM, DaskSVDD
+from fewlabels.dask import DaskOneClassSVM, DaskPUSVM, DaskS3VM, DaskSVDD
 
 N = 4000
 RNG = np.random.default_rng(0)
@@ -133,7 +136,7 @@ WRONG = {
     ),
     "a missing number": (
         [delayed(X), delayed(np.full((9, 3), np.nan))], ValueError,
-        r"partition 1 \(counted from 0\) of X: Input X contains NaN.$",
+        r"partition 1 \(counted from 0\) of X: Input X contains NaN; drop rows with [^\n]*\.$",
     ),
     "other columns": ([delayed(X), delayed(X[:, :2])], ValueError, "partition 1 of X has other"),
     "no rows": ([delayed(X[:0])], ValueError, "X has no rows"),
@@ -148,8 +151,63 @@ def test_what_is_wrong_is_said(client, name):
         DaskSVDD().fit(rows)
 
 
+def test_lazy_values_of_partitions_without_rows(client):
+    machine = DaskSVDD(target_fpr=0.05, calibration="split").fit([delayed(X[:0]), delayed(X)])
+    few = da.from_array(X, chunks=(100, 3))
+    few = few[few[:, 0] > np.sort(X[:, 0])[-3]]
+    frames = [delayed(pd.DataFrame(rows)) for rows in (X[:0], X[:3])]
+    for method in ("predict", "decision_function", "score_samples", "p_values"):
+        local = getattr(machine.to_local(), method)
+        lazy = getattr(machine, method)
+        assert np.allclose(lazy(few).compute(), local(few.compute()))
+        nothing, some = (part.compute() for part in lazy(frames))
+        assert nothing.shape == (0,) and nothing.dtype == some.dtype and len(some) == 3
+        with pytest.raises(ValueError, match=r"contains NaN; drop rows with [^\n]*\.$"):
+            lazy(cut(X * np.nan)).compute()
+
+
+def test_lazy_values_of_several_classes_without_rows(client):
+    y = np.where(np.arange(N) < 60, np.arange(N) % 3, -1)
+    machine = DaskS3VM().fit(cut(X), cut(y))
+    few = da.from_array(X, chunks=(100, 3))
+    few = few[few[:, 0] > np.sort(X[:, 0])[-3]]
+    assert machine.decision_function(few).compute().shape == (2, 3)
+    assert machine.predict(few).compute().shape == (2,)
+
+
+def test_what_is_no_client(client):
+    for given in ("tcp://192.0.2.1:8786", 3):
+        with pytest.raises(TypeError, match=r"is not a Client of distributed; pass client=Client"):
+            DaskSVDD(client=given).fit(cut(X))
+    closed = Client(processes=False, n_workers=1, dashboard_address=None, set_as_default=False)
+    closed.close()
+    with pytest.raises(RuntimeError, match=r"client was closed, .* start another Client"):
+        DaskSVDD(client=closed).fit(cut(X))
+
+
+def test_a_client_that_is_closed_during_a_fit():
+    own = Client(processes=False, n_workers=1, dashboard_address=None, set_as_default=False)
+    message = r"client was closed, and DaskSVDD.fit needs it .* start another Client"
+    with pytest.raises(RuntimeError, match=message):
+        DaskSVDD(client=own).fit(cut(X), callback=lambda entry: own.close())
+
+
+def test_without_a_client():
+    code = """
+import dask.array as da
+from fewlabels.dask import DaskSVDD
+try:
+    DaskSVDD().fit(da.ones((9, 2)))
+except ValueError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "there is no client; start one with distributed.Client()" in run.stdout
+    assert run.stdout.count("\n") == 1
+
+
 def test_labels_and_weights_that_do_not_fit(client):
-    with pytest.raises(ValueError, match="y has 399 values for 4000 rows"):
+    with pytest.raises(ValueError, match="y has 399 values for 4,000 rows"):
         DaskPUSVM().fit(cut(X), cut(Y[:399]))
     with pytest.raises(ValueError, match="y has 1 partitions and X has 2"):
         DaskPUSVM().fit([delayed(X), delayed(X)], [delayed(Y)])

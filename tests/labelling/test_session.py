@@ -41,6 +41,16 @@ def test_rows_of_every_cluster_come_first_and_random_ones_count_later(session, p
     again.close()
 
 
+def test_columns_are_marked_from_the_first_label_on_and_never_all(session, person):
+    session.catch_up()
+    assert session.learner.decisions is not None  # there is a model, of unlabelled rows
+    assert session.make_card(0)["drivers"] == []
+    person.answer(6)
+    columns = {cell["name"] for cell in session.make_card(0)["cells"]}
+    marked = set(session.make_card(0)["drivers"])
+    assert marked and marked < columns
+
+
 class Latest(Strategy):
     """The last row of the table, whatever a model says."""
 

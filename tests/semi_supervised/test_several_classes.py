@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -243,7 +244,10 @@ def test_a_new_class_by_relabelling_and_what_is_refused(rng):
     model.partial_fit(X[-1:], y[-1:])
     f = model.decision_function(X)
     refused = [
-        (lambda: model.relabel([30], "dog"), "neither a class"),
+        (
+            lambda: model.relabel([30], "dog"),
+            r"y holds 'dog', neither a class .* or classes=\['ant', 'bee', 'cat', 'dog'\] to add",
+        ),
         (
             lambda: model.relabel([30], "dog", classes=["dog", "ant"]),
             "differ from the classes of the first",
@@ -458,3 +462,16 @@ def test_in_cross_validation_and_without_unlabelled_rows(rng):
 def test_scikit_learn_takes_it_for_a_classifier_of_any_classes(estimator, check):
     assert estimator.__sklearn_tags__().classifier_tags.multi_class
     check(estimator)
+
+
+def test_a_new_class_is_added_as_the_message_says(rng):
+    X, y = rng.normal(size=(30, 2)), np.where(np.arange(30) < 8, np.arange(30) % 2, -1)
+    model = S3VM().fit(X, y)
+    for update in (partial(model.partial_fit, X[:1]), partial(model.relabel, [20])):
+        with pytest.raises(
+            ValueError, match=r"y holds 2, .* or classes=\[0, 1, 2\] to add a class"
+        ):
+            update([2])
+    model.partial_fit(X[:1], [2], classes=[0, 1, 2])
+    model.relabel([20], [2])
+    assert model.classes_.tolist() == [0, 1, 2] and model.transduction_[20] == 2

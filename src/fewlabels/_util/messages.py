@@ -10,6 +10,7 @@ carries such a message.
 from __future__ import annotations
 
 import dataclasses
+import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
@@ -24,6 +25,8 @@ _NO_VALUE = object()
 # Controls, halves of characters, and ends of lines and paragraphs; and what turns text around.
 _STEERING = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Texts between quotes, also where an apostrophe comes before them.
+_QUOTED = re.compile(r"(?='([^']+)')")
 # What shares of several classes look like, on the command line and in Python.
 CLASS_SHARES = ("A=0.6,B=0.3,C=0.1", "{'A': 0.6, 'B': 0.3, 'C': 0.1}")
 
@@ -185,10 +188,10 @@ def suggest(name: object, names: Iterable[str]) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """``1 row``, ``2 rows``."""
+    """``1 row``, ``2,000 rows``."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
 
 
 def ordinal(number: int) -> str:
@@ -199,10 +202,24 @@ def ordinal(number: int) -> str:
 
 
 def printable(text: object) -> str:
-    r"""Escape what could steer a terminal in the text of a file, such as ``\x1b``."""
+    r"""Escape what could steer a terminal in the text of a file, such as ``\x1b``.
+
+    Quoted names that differ in nothing but their Unicode form are escaped as well: they would look
+    alike.
+    """
     text = str(text)
-    if text.isascii() and text.isprintable():
-        return text
+    if text.isascii():
+        return text if text.isprintable() else _escape(text)
+    forms: dict[str, set[str]] = {}
+    for name in _QUOTED.findall(text):
+        forms.setdefault(unicodedata.normalize("NFC", name), set()).add(name)
+    for alike in forms.values():
+        for name in alike if len(alike) > 1 else ():
+            text = text.replace(f"'{name}'", ascii(name))
+    return _escape(text)
+
+
+def _escape(text: str) -> str:
     return "".join(
         one.encode("unicode_escape").decode()
         if one in _TURNING or unicodedata.category(one) in _STEERING

@@ -120,7 +120,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         y : hashable or None, default=None
             Label; None, NaN or "" for none.
         """
-        values = {name: _number(name, value) for name, value in x.items()}
+        values = _read_numbers(x)
         known = len(self._classes)
         code = self._code(y)
         row = self._row(values, self._with_columns(values))
@@ -207,9 +207,9 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
 
         Of more classes a list, one of each in the order they came.
         """
+        values = _read_numbers(x)
         if self.model is None:
             return 0.0
-        values = {name: _number(name, value) for name, value in x.items()}
         row = self._row(values, self.model.n_features_in_)
         return self.model.decision_function(row)[0].tolist()
 
@@ -221,11 +221,23 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         return self._classes[int(class_of(decision)[0])]
 
 
-def _number(name: Hashable, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"feature {name!r} is {value!r}, which is not a number; encode it first, for example "
-            "with river's OneHotEncoder."
-        ) from None
+def _read_numbers(x: Features) -> dict[Hashable, float]:
+    numbers = {}
+    for name, value in x.items():
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"feature {name!r} is {value!r}, which is not a number; encode it first, for "
+                "example with river's OneHotEncoder."
+            ) from None
+        except OverflowError:
+            number = np.inf
+        if not np.isfinite(number):
+            what = "NaN" if np.isnan(number) else "infinity or a number too large"
+            raise ValueError(
+                f"feature {name!r} is {what}; fill it in, for example with river's StatImputer, "
+                "or leave it out of the dict, which counts as 0."
+            )
+        numbers[name] = number
+    return numbers

@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from .._typing import (
     AnyArray,
@@ -14,14 +15,16 @@ from .._typing import (
     RandomStateLike,
     VectorLike,
 )
+from ..data.checks import single_sentences
 from ..data.labels.arrays import split_missing
+from ..kernels.rows import checked_rows
 from ..querying import Strategy
 from ..querying.base import Question, class_probabilities, decisions_of
 from ..semi_supervised.s3vm import S3VM
 
 try:
     from skactiveml.base import SingleAnnotatorPoolQueryStrategy, SkactivemlClassifier
-    from skactiveml.utils import is_labeled
+    from skactiveml.utils import check_n_features, is_labeled
 except ImportError:  # said when one is created
     SingleAnnotatorPoolQueryStrategy = SkactivemlClassifier = None  # type: ignore[misc, assignment]
 
@@ -70,7 +73,8 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
             Weights.
         """
         y = _mark_unlabelled(y, self.missing_label)
-        X, y, sample_weight = self._validate_data(X, y, sample_weight)
+        with single_sentences(X, "X"):
+            X, y, sample_weight = self._validate_data(X, y, sample_weight)
         labeled = is_labeled(y, missing_label=-1)
         codes = np.where(labeled, y, -1).astype(int)
         self.model_ = None
@@ -80,7 +84,7 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
             self.model_ = S3VM(**parameters).fit(X, codes, sample_weight)
         return self
 
-    def predict_proba(self, X: AnyArray) -> FloatArray:
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return probabilities of the classes, logistic in the decisions.
 
         Parameters
@@ -88,10 +92,15 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
         X : array-like of shape (n_samples, n_features)
             Rows.
         """
-        n, shares = len(X), np.zeros((len(X), len(self.classes_)))
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first.")
         if self.model_ is None:
-            return np.full((n, len(self.classes_)), 1.0 / len(self.classes_))
-        shares[:, self.model_.classes_] = class_probabilities(self.model_.decision_function(X))
+            rows = checked_rows(X)
+            check_n_features(self, rows, reset=False)
+            return np.full((len(rows), len(self.classes_)), 1.0 / len(self.classes_))
+        found = class_probabilities(self.model_.decision_function(X))
+        shares = np.zeros((len(found), len(self.classes_)))
+        shares[:, self.model_.classes_] = found
         return shares
 
 

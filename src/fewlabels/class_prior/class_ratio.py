@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from .._typing import AnyArray, FloatArray, IntArray, MatrixLike, RowMatrix, VectorLike
+from .._util.display import short_repr
 from .._util.messages import Message, ref
 from ..calibration.fit_curves import softmax_slopes
+from ..data.checks import check_numbers
 from ..data.labels.semi_supervised import class_indices, read_ratio, read_semi_labels
 from ..kernels.growing import VotingForest
 from ..kernels.rows import checked_rows
@@ -58,6 +59,9 @@ class ClassRatio(NamedTuple):
     intervals: FloatArray | None
     confidence: float
     replicates: FloatArray | None
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def label_shift(
@@ -161,7 +165,9 @@ def label_shift(
         )
     weight = np.ones(len(label))
     if sample_weight is not None:
-        weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64)
+        weight = check_numbers(
+            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        )
     kept = np.flatnonzero(weight > 0)
     place = class_indices(label[kept], len(classes))
     found = estimate_shares(
@@ -207,7 +213,7 @@ def label_shift_em(
     >>> label_shift_em([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9]], [0.5, 0.5]).round(3)
     array([0.708, 0.292])
     """
-    p = check_array(probabilities, dtype=np.float64)
+    p = check_numbers(probabilities, dtype=np.float64, input_name="probabilities")
     source = np.asarray(source_shares, dtype=np.float64)
     if source.shape != (p.shape[1],) or not np.all(source > 0.0) or np.any(p < 0.0):
         raise ValueError(

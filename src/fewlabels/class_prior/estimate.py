@@ -9,6 +9,7 @@ from scipy.stats import beta
 
 from .._typing import FloatArray, MatrixLike, RandomStateLike, VectorLike
 from .._util.deadline import ENDLESS, Deadline
+from .._util.display import short_repr
 from .._util.messages import ref
 from .conventions import pooled_from_unlabeled
 from .methods._base import FittedState, PriorEstimator
@@ -67,6 +68,9 @@ class PriorEstimate(NamedTuple):
     method: str
     convention: str
     replicates: FloatArray
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 @dataclass(frozen=True)

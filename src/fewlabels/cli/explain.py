@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import pipeline
-from .._util.messages import UserError, quoted
+from .._util.messages import UserError, plural, quoted
 from .._util.option import LIMITS
 from ..pipeline.formatting import number
 from . import show
@@ -126,7 +126,7 @@ def _print_answer(answer: dict[str, Any], explanation: dict[str, Any], top: int)
         f"row {answer['row']:,} of {explanation['data']}: score {answer['score']:.4g}{label}{more}"
     )
     running_score = answer.get("usual_score", explanation["usual_score"])
-    compared = f"{explanation['background_rows']:,} rows of {explanation['background']}"
+    compared = f"{plural(explanation['background_rows'], 'row')} of {explanation['background']}"
     lines = [("column", "value", "usual", "contribution", "score so far")]
     lines.append((f"mean of {compared}", "", "", "", f"{running_score:.4g}"))
     for contribution in answer["contributions"][:top]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from .. import pipeline
-from .._util.messages import quoted
+from .._util.messages import plural, quoted
 from .._util.option import OUTPUT
 from ..pipeline.formatting import number, percent, share
 from ..pipeline.options.score import ScoreFileOptions
@@ -153,7 +153,7 @@ def _describe_contradictions(labeled: dict[str, dict[str, int]]) -> list[str]:
     if not contradictions:
         return []
     counts = ", ".join(
-        f"{n:,} of {labeled[name]['rows']:,} rows labelled {quoted(name)}"
+        f"{n:,} of {plural(labeled[name]['rows'], 'row')} labelled {quoted(name)}"
         for name, n in contradictions.items()
     )
     return [

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from .. import pipeline
-from .._util.messages import quoted
+from .._util.messages import plural, quoted
 from .._util.option import LIMITS
 from ..pipeline.formatting import interval, mark, number, percent
 from ..pipeline.options.fit import ENCODING
@@ -119,9 +119,9 @@ def prior(
             ("method", summary["method"]),
             (
                 "positive",
-                f"{summary['rows_labeled']:,} rows labelled {quoted(summary['positive'])}",
+                f"{plural(summary['rows_labeled'], 'row')} labelled {quoted(summary['positive'])}",
             ),
-            ("unlabelled", f"{summary['rows_unlabeled']:,} rows, {mark_text}"),
+            ("unlabelled", f"{plural(summary['rows_unlabeled'], 'row')}, {mark_text}"),
             ("seconds", number(summary["seconds"])),
         ]
     )

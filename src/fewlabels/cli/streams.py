@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
-from .._util.messages import UserError
+from .._util.messages import UserError, template
 from ..tables.formats.registry import formats_of, writable
 from ..tables.temporary_folders import temporary_folder
 from .errors import discard_output
@@ -52,7 +52,16 @@ def input_file(data: Path, form: Format | None) -> Iterator[tuple[Path, Format |
                 shutil.copyfileobj(compressed_file, file)
         else:
             input_path.rename(path)
-        yield path, form
+        try:
+            yield path, form
+        except UserError as error:
+            raise UserError(_name_stream(template(error), path)) from error
+
+
+def _name_stream(message: str, path: Path) -> str:
+    """Return a message that names standard input, not the file that holds a copy of it."""
+    named = message.replace(str(path), "standard input")
+    return named[:1].upper() + named[1:]
 
 
 def choose_format(data: Path) -> Format:

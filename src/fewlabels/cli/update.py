@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import pipeline
+from .._util.messages import plural
 from ..pipeline.formatting import counted, gap, number, size
 from ..pipeline.options.flags import as_flags
 from ..pipeline.options.update import UPDATE, UpdateOptions
@@ -70,7 +71,7 @@ def _print_update(summary: dict[str, Any]) -> None:
         milliseconds = f"{number(per_row['median'])} median, {number(per_row['max'])} slowest"
     steps = summary["steps"]
     if steps is not None:
-        steps = f"{steps:,}, {summary['flips']:,} unlabelled rows changed sides"
+        steps = f"{steps:,}, {plural(summary['flips'], 'unlabelled row')} changed sides"
     words = f"{summary['rows_unlabeled']:,} unlabelled"
     if any(labeled.values()):
         counts = {name: count for name, count in labeled.items() if count}

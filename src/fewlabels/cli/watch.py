@@ -6,6 +6,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from .. import pipeline
+from .._util.messages import plural
 from ..pipeline.options.watch import WATCH, WatchOptions
 from . import progress, show
 from .errors import ALARM
@@ -77,7 +78,7 @@ def _print_summary(summary: dict[str, Any], has_alerts: bool) -> None:
     change = summary["change"]
     before = summary["rows_before"]
     earlier_note = f", after {before:,} in earlier calls" if before else ""
-    say(f"{summary['rows'] - before:,} rows watched{earlier_note}", err=True)
+    say(f"{plural(summary['rows'] - before, 'row')} watched{earlier_note}", err=True)
     lines = [
         ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
         ("alerts", f"{summary['alerts']:,}" if has_alerts else "none without --alerts or --fdr"),

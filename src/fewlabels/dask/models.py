@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from dask import delayed
-from distributed import Client, default_client
+from distributed import Client
 from sklearn.base import clone
 
 from .._typing import AnyArray, FloatArray, MatrixLike, VectorLike
@@ -26,7 +26,7 @@ from ..rows.source import RowSource, ShardedSource
 from ..semi_supervised import arguments
 from ..semi_supervised.s3vm import S3VM
 from .reading import Collection, code_labels, get_labels, is_collection, mark_positive
-from .source import ClusterSource
+from .source import ClusterSource, find_client
 
 if TYPE_CHECKING:
     from ..base.kernel_estimator import KernelEstimator
@@ -108,11 +108,7 @@ class OnCluster(LocalModel):
         anomalies: VectorLike | None = None,
     ) -> ClusterSource:
         """Return the ``ClusterSource`` of collections, which a fit releases."""
-        client = default_client() if self.client is None else self.client
-        if client.asynchronous:
-            raise ValueError(
-                f"{type(self).__name__}.fit needs a synchronous Client; this one is asynchronous."
-            )
+        client = find_client(type(self).__name__, self.client)
         source = ClusterSource(type(self).__name__, client, X=X, y=y, sample_weight=sample_weight)
         try:
             self._check_source(source, anomalies)
@@ -289,11 +285,13 @@ def map_rows(
 
     Where there are ``columns``, a row has a value for each.
     """
+    nothing = np.empty(0 if columns is None else (0, len(columns)), dtype)
     if hasattr(X, "map_partitions") and not isinstance(X, da.Array):
         # Older data frames do not wait for delayed arguments.
-        nothing = np.empty(0 if columns is None else (0, len(columns)), dtype)
         meta = _to_frame(nothing, None, method, columns)
-        return X.map_partitions(_evaluate_frame, model, method, options, meta, columns, meta=meta)
+        return X.map_partitions(
+            _evaluate_frame, model, method, options, nothing, columns, meta=meta
+        )
     model = delayed(model, pure=True)
     if isinstance(X, da.Array):
         X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
@@ -301,15 +299,18 @@ def map_rows(
         if columns is not None:
             shape = {"chunks": (X.chunks[0], (len(columns),)), "meta": np.empty((0, 0), dtype)}
         map_blocks: Any = X.map_blocks  # which passes on what it doesn't know
-        return map_blocks(_evaluate, model, method, options, dtype=dtype, **shape)
+        return map_blocks(_evaluate, model, method, options, nothing, dtype=dtype, **shape)
     value = delayed(_evaluate)
     parts = X if isinstance(X, list | tuple) else [X]
-    found = [value(part, model, method, options) for part in parts]
+    found = [value(part, model, method, options, nothing) for part in parts]
     return found if isinstance(X, list | tuple) else found[0]
 
 
-def _evaluate(X: MatrixLike, model: Any, method: str, options: Mapping[str, object]) -> AnyArray:
-    return getattr(model, method)(X, **options)
+def _evaluate(
+    X: Any, model: Any, method: str, options: Mapping[str, object], nothing: AnyArray
+) -> AnyArray:
+    """Return the model's values of rows; ``nothing`` if there are none."""
+    return getattr(model, method)(X, **options) if X.shape[0] else nothing
 
 
 def _evaluate_frame(
@@ -317,10 +318,10 @@ def _evaluate_frame(
     model: Any,
     method: str,
     options: Mapping[str, object],
-    nothing: pd.Series | pd.DataFrame,
+    nothing: AnyArray,
     columns: AnyArray | None,
 ) -> pd.Series | pd.DataFrame:
-    values = _evaluate(X, model, method, options) if len(X) else nothing.to_numpy()
+    values = _evaluate(X, model, method, options, nothing)
     return _to_frame(values, X.index, method, columns)
 
 

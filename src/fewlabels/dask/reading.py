@@ -13,9 +13,10 @@ import scipy.sparse as sp
 from dask.base import is_dask_collection
 from dask.delayed import Delayed
 from distributed import Future
-from sklearn.utils.validation import check_array
 
 from .._typing import AnyArray, FloatArray, RowMatrix
+from .._util.messages import plural
+from ..data.checks import check_numbers
 from ..data.labels.arrays import distinct_values, find_distinct, split_missing
 from ..one_class.svdd import SVDD
 from ..rows.files import MappedFiles, copy_mapped
@@ -118,7 +119,9 @@ def _align_chunks(values: da.Array, X: da.Array, what: str) -> da.Array:
     if values.chunks[0] == X.chunks[0] or np.isnan([values.shape[0], X.shape[0]]).any():
         return values
     if values.shape[0] != X.shape[0]:
-        raise ValueError(f"{what} has {values.shape[0]} values for {X.shape[0]} rows of X.")
+        raise ValueError(
+            f"{what} has {values.shape[0]} values for {plural(X.shape[0], 'row')} of X."
+        )
     return values.rechunk({0: X.chunks[0]})
 
 
@@ -152,10 +155,7 @@ def read_piece(X: Any, y: Any, weight: Any) -> Piece:
         X = copy_mapped(X)  # as others may write into its file later
     reader, n = SVDD(), X.shape[0]
     if n:
-        try:
-            X = check_rows(reader, X, reset=True)
-        except ValueError as error:
-            raise ValueError(str(error).splitlines()[0]) from error
+        X = check_rows(reader, X, reset=True)
         X = sp.csr_array(X) if sp.issparse(X) else X
     labels = None
     if y is not None:
@@ -163,7 +163,7 @@ def read_piece(X: Any, y: Any, weight: Any) -> Piece:
         labels = _find_labels(y)
     extremes = None
     if weight is not None:
-        weight = check_array(
+        weight = check_numbers(
             _column(weight, n, "sample_weight"),
             dtype=np.float64,
             ensure_2d=False,

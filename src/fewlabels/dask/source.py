@@ -11,7 +11,7 @@ from operator import methodcaller
 from typing import Any, TypeVar
 
 import numpy as np
-from distributed import ActorFuture, Client, Future, wait
+from distributed import ActorFuture, Client, Future, default_client, wait
 
 from .._typing import AnyArray, BoolArray
 from ..rows.problem import ProblemSpec
@@ -32,6 +32,26 @@ _MAX_REPEATS = 3
 _PAUSE_SECONDS = 0.2
 # Seconds between looks at whether the worker of an answer that is waited for still lives.
 _CHECK_SECONDS = 1.0
+
+
+def find_client(name: str, client: object) -> Client:
+    """Return the client that an estimator called ``name`` was given, or the default one."""
+    if client is None:
+        try:
+            client = default_client()
+        except ValueError:
+            raise ValueError(
+                f"{name} needs a Dask cluster, and there is no client; start one with "
+                "distributed.Client(), or pass client=..."
+            ) from None
+    if not isinstance(client, Client):
+        raise TypeError(
+            f"client={client!r} is not a Client of distributed; pass client=Client("
+            f"{repr(client) if isinstance(client, str) else '...'}), or None for the default one."
+        )
+    if client.asynchronous:
+        raise ValueError(f"{name}.fit needs a synchronous Client; this one is asynchronous.")
+    return client
 
 
 class WorkerLostError(Exception):
@@ -311,6 +331,17 @@ class ClusterSource(ShardedSource):
 
     def _load(self, places: Sequence[int]) -> None:
         """Have the scheduler load parts, and make actors of them, where they are if need be."""
+        try:
+            self._load_with_client(places)
+        except Exception:
+            if self.client.status not in ("closing", "closed"):
+                raise
+            raise RuntimeError(
+                f"the Dask client was closed, and {self.name}.fit needs it until it is done; "
+                "start another Client, and fit again."
+            ) from None
+
+    def _load_with_client(self, places: Sequence[int]) -> None:
         slots = [self.slots[k] for k in places]
         for slot in slots:
             slot.future = slot.actor = None

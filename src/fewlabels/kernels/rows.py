@@ -22,6 +22,7 @@ from sklearn.utils.validation import validate_data
 from .._core import functions as core
 from .._typing import BoolArray, FloatArray, IntArray, RowMatrix
 from .._util.threads import run_ranges
+from ..data.checks import single_sentences
 
 if TYPE_CHECKING:
     from .base import Kernel
@@ -95,7 +96,8 @@ def checked_rows(X: Any, **options: Any) -> Any:
     -------
     {ndarray, sparse} of shape (n_samples, n_features)
     """
-    return canonical(check_array(canonical(X), **options))
+    with single_sentences(X, "X"):
+        return canonical(check_array(canonical(X), **options))
 
 
 def validated_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
@@ -116,7 +118,8 @@ def validated_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: 
     -------
     {ndarray, sparse} of shape (n_samples, n_features), or a tuple of it and the labels
     """
-    found = validate_data(estimator, canonical(X), y, **options)
+    with single_sentences(X, "X"):
+        found = validate_data(estimator, canonical(X), y, **options)
     if isinstance(found, tuple):
         return canonical(found[0]), *found[1:]
     return canonical(found)

@@ -93,7 +93,7 @@ def list_positives(
     found = np.flatnonzero(wrong / np.arange(1, len(order) + 1) <= rate)
     length = int(found[-1]) + 1 if len(found) else 0
     if not length:
-        return PositiveList([], rate, f"{n} random rows are too few for such a bound")
+        return PositiveList([], rate, f"too few random rows ({n}) for such a bound")
     return PositiveList(order[:length].tolist(), rate, "")
 
 

@@ -188,10 +188,11 @@ class Learner:
         """Return the columns that a row's score would change most without, greatest first.
 
         Each column in turn is set to its mean over all rows; ``columns`` names the column of every
-        feature. None of them where there is no model.
+        feature. None of them before the first label, and never all of them.
         """
         names = [name for name in dict.fromkeys(columns) if name]
-        if self._function is None or not 1 < len(names) <= 100:
+        has_labels = bool(np.any(self.codes != UNKNOWN))
+        if self._function is None or not has_labels or not 1 < len(names) <= 100:
             return []
         row_values = (
             sp.csr_array(self.X[[row]]).toarray()[0] if sp.issparse(self.X) else self.X[row]
@@ -203,7 +204,7 @@ class Learner:
         values = self._function(without, n_jobs=1).reshape(len(names) + 1, -1)
         best = int(np.argmax(values[-1]))
         change = np.abs(values[:-1, best] - values[-1, best])
-        first = np.argsort(-change)[:max_columns]
+        first = np.argsort(-change)[: min(max_columns, len(names) - 1)]
         return [names[k] for k in first if change[k] > 0.1 * max(change.max(), 1e-12)]
 
     # -- work -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from .._util.messages import plural
 from ..tables.reading.options import ColumnOptions
 from .server import PageServer
 from .session import TARGET, Session
@@ -49,7 +50,7 @@ class Labelling:
         self._running.stop()
 
     def __repr__(self) -> str:
-        return f"{self.session.n_labels} rows labelled at {self.url}"
+        return f"{plural(self.session.n_labels, 'row')} labelled at {self.url}"
 
     def _repr_html_(self) -> str:
         style = "width: 100%; height: 44rem; border: 0; resize: vertical"

@@ -4,9 +4,10 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from .._typing import BoolArray, FloatArray, VectorLike
+from ..data.checks import check_numbers
 from ..data.labels.blanks import is_missing
 from ..data.labels.positive_unlabelled import split_labels
 
@@ -88,7 +89,7 @@ def validate_prior(prior: float) -> float:
 
 
 def validate_decision(decision: VectorLike, sample: WeightedSample) -> FloatArray:
-    checked = check_array(
+    checked = check_numbers(
         column_or_1d(np.asarray(decision)), ensure_2d=False, dtype=float, input_name="decision"
     )
     check_consistent_length(sample.positive, checked)
@@ -101,7 +102,7 @@ def validate_weight(
     """Return weights, positive somewhere in every group of rows."""
     if sample_weight is None:
         return np.ones(n)
-    weight = check_array(sample_weight, ensure_2d=False, dtype=float, input_name="sample_weight")
+    weight = check_numbers(sample_weight, ensure_2d=False, dtype=float, input_name="sample_weight")
     if weight.shape != (n,) or weight.min() < 0:
         raise ValueError(
             f"sample_weight must hold one number >= 0 per row, shape ({n},); its shape is "

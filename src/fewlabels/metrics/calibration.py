@@ -3,10 +3,11 @@
 from numbers import Integral
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from .._typing import BoolArray, VectorLike
 from ..calibration.fit_curves import equal_bins
+from ..data.checks import check_numbers
 from ..data.labels.arrays import split_missing
 from ._sample import validate_weight
 
@@ -65,7 +66,7 @@ def calibration_error(
     >>> round(calibration_error([0, 0, 1, 1], [0.2, 0.2, 0.6, 0.6], n_bins=2), 3)
     0.3
     """
-    probability = check_array(p, ensure_2d=False, dtype=np.float64, input_name="p")
+    probability = check_numbers(p, ensure_2d=False, dtype=np.float64, input_name="p")
     if probability.ndim != 1 or probability.min() < 0.0 or probability.max() > 1.0:
         raise ValueError(
             "p must be one-dimensional, with probabilities of the positive class from 0 to 1; "

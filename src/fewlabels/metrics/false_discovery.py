@@ -3,9 +3,9 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import check_array
 
 from .._typing import BoolArray, VectorLike
+from ..data.checks import check_numbers
 
 # k q / m in decimals.
 _DECIMALS = 1e-12
@@ -45,7 +45,7 @@ def benjamini_hochberg(p_values: VectorLike, q: float = 0.1) -> BoolArray:
     >>> benjamini_hochberg([0.001, 0.8, 0.03, 0.06, 0.4], q=0.1)
     array([ True, False,  True,  True, False])
     """
-    p = check_array(p_values, ensure_2d=False, dtype=np.float64, input_name="p_values")
+    p = check_numbers(p_values, ensure_2d=False, dtype=np.float64, input_name="p_values")
     if p.ndim != 1 or p.min() < 0.0 or p.max() > 1.0:
         raise ValueError("p_values must be one-dimensional, with numbers from 0 to 1.")
     if not isinstance(q, float | Real) or not 0.0 < q < 1.0:

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import IntArray, ObjectArray, RowMatrix, TableLike, VectorLike
-from .._util.messages import UserError
+from .._util.messages import UserError, plural
 from .._util.option import as_names
 from ..data.labels.arrays import split_missing
 from ..data.labels.semi_supervised import UNLABELED, is_labelled
@@ -274,7 +274,9 @@ def _codes(y: VectorLike, n_rows: int) -> IntArray:
     """Return classes as 0, 1, ..., and -1 for rows of unknown class."""
     values, _ = split_missing(y)
     if len(values) != n_rows:
-        raise ValueError(f"y has {len(values)} values and X {n_rows} rows; give one per row.")
+        raise ValueError(
+            f"y has {len(values)} values and X {plural(n_rows, 'row')}; give one per row."
+        )
     labelled, codes = is_labelled(y, UNLABELED), np.full(n_rows, -1)
     codes[labelled] = pd.factorize(pd.Series(values[labelled]).astype(str), sort=True)[0]
     return codes

@@ -7,7 +7,7 @@ file has the fact that it shows. Values may name options, for whoever shows them
 from collections.abc import Iterator
 from typing import Any
 
-from .._util.messages import quoted, ref
+from .._util.messages import plural, quoted, ref
 from ..tables.models.cautions import (
     CANNOT_TELL,
     NOT_REJECTED,
@@ -103,10 +103,11 @@ def _threshold(training: dict[str, Any]) -> str | None:
         return None
     n = training["calibration_rows"]
     if n + 1 < 1 / rate:
-        return f"flags no row: {n:,} rows are too few for a rate of {formatting.percent(rate)}"
-    rows = f"{n:,} rows held out from training"
+        few = f"{plural(n, 'row')} {'is' if n == 1 else 'are'} too few"
+        return f"flags no row: {few} for a rate of {formatting.percent(rate)}"
+    rows = f"{plural(n, 'row')} held out from training"
     if n == training["rows"]:
-        rows = f"all {n:,} rows, each scored as if it were new"
+        rows = f"all {plural(n, 'row')}, each scored as if it were new"
     most = "" if training.get("clean") else "at most about "
     outside = f"{most}{formatting.percent(rate)} of new normal rows expected outside"
     return f"{outside}; calibrated on {rows}"
@@ -262,10 +263,16 @@ def _labels(training: dict[str, Any]) -> list[tuple[str, str]]:
         return []
     labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]
     if isinstance(labeled, dict):
-        known = "labelled", f"{sum(labeled.values()):,} rows: {formatting.counted(labeled)}"
+        known = (
+            "labelled",
+            f"{plural(sum(labeled.values()), 'row')}: {formatting.counted(labeled)}",
+        )
     else:
-        known = "positive", f"{labeled:,} rows labelled {quoted(training['positive'])}"
-    return [known, ("unlabelled", f"{unlabeled:,} rows, {formatting.mark(training['unlabeled'])}")]
+        known = "positive", f"{plural(labeled, 'row')} labelled {quoted(training['positive'])}"
+    return [
+        known,
+        ("unlabelled", f"{plural(unlabeled, 'row')}, {formatting.mark(training['unlabeled'])}"),
+    ]
 
 
 def _support_vectors(training: dict[str, Any]) -> str | None:
@@ -321,4 +328,5 @@ def _kept_rows(training: dict[str, Any]) -> str | None:
 def _updates(updates: dict[str, Any] | None) -> str | None:
     if not updates:
         return None
-    return f"{updates['rows']:,} rows in {updates['count']:,}, the last one at {updates['last']}"
+    rows = plural(updates["rows"], "row")
+    return f"{rows} in {updates['count']:,}, the last one at {updates['last']}"

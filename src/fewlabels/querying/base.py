@@ -20,6 +20,7 @@ from .._typing import (
     RowMatrix,
     VectorLike,
 )
+from .._util.messages import plural
 from ..data.labels.arrays import split_missing
 from ..kernels.rows import canonical
 
@@ -177,7 +178,9 @@ class Strategy(ABC):
         rows, (values, missing) = canonical(X), split_missing(y, self.missing_label)
         n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
         if len(values) != n:
-            raise ValueError(f"y has {len(values)} values and X {n} rows; give one per row.")
+            raise ValueError(
+                f"y has {len(values)} values and X {plural(n, 'row')}; give one per row."
+            )
         labeled = ~missing
         labeled[labeled] = values[labeled] != self.missing_label
         if candidates is None:

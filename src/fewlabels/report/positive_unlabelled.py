@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._typing import FloatArray, IntArray
-from .._util.messages import ref
+from .._util.messages import plural, ref
 from ..tables.models.cautions import RANDOM_SAMPLE, describe_label_test
 from .contents import Findings, Ranking, Rate
 from .evidence.held_out import (
@@ -214,7 +214,7 @@ def _rank_likely_positives(
     columns["why"] = explain_rows(fit, fit.trained_rows, order, 1.0)
     return Ranking(
         f"Unlabelled rows most like '{name}'",
-        f"The {sizes.sum()} unlabelled rows most likely to be '{name}', the likeliest "
+        f"The {plural(sizes.sum(), 'unlabelled row')} most likely to be '{name}', the likeliest "
         f"first.{describe_ties(sizes)} 'fewlabels predict' scores all rows.",
         fit.table(fit.trained_rows, order, columns),
     )

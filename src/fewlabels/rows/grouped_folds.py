@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._typing import AnyArray, IntArray, MatrixLike, RowMatrix, VectorLike
+from .._util.messages import plural
 from .repeats import Groups, repeated_rows
 
 Split = tuple[IntArray, IntArray]
@@ -24,7 +25,7 @@ def group_rows(
     found = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
     if len(found) != X.shape[0]:
         raise ValueError(
-            f"groups has {len(found)} values for {X.shape[0]} rows; pass one for each row."
+            f"groups has {len(found)} values for {plural(X.shape[0], 'row')}; pass one for each."
         )
     return found
 

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray, RowMatrix, VectorLike
 from .._util.deadline import ENDLESS, Deadline
+from .._util.messages import plural
 from .._util.threads import one_blas_thread
 from ..kernels.operators.growing.stores import grow_array
 from ..kernels.rows import row_keys
@@ -311,13 +312,15 @@ def read_indices(indices: VectorLike, n: int) -> IntArray:
     indices = np.atleast_1d(np.asarray(indices))
     if indices.dtype == bool:
         if indices.shape != (n,):
-            raise ValueError(f"the mask has {indices.size} values for {n} training rows.")
+            raise ValueError(
+                f"the mask has {indices.size} values for {plural(n, 'training row')}."
+            )
         return np.flatnonzero(indices)
     if indices.ndim != 1 or (indices.size and not np.issubdtype(indices.dtype, np.integer)):
         raise ValueError("indices must be one-dimensional whole numbers, or a mask.")
     if indices.size and (indices.min() < -n or indices.max() >= n):
         worst = indices[np.argmax(np.where(indices < 0, -indices - 1, indices))]
-        raise ValueError(f"row {worst} is not among the {n} training rows.")
+        raise ValueError(f"row {worst} is not among the {plural(n, 'training row')}.")
     indices = (indices % max(1, n)).astype(np.int64)
     if len(indices) > 1 and len(np.unique(indices)) < len(indices):
         raise ValueError("the same row is named twice; name every row once.")

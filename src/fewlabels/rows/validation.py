@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.validation import check_array
 
 from .._typing import (
     AnyArray,
@@ -20,6 +19,7 @@ from .._typing import (
     RowMatrix,
     VectorLike,
 )
+from ..data.checks import check_numbers
 from ..data.labels.marks import read_anomalies
 from ..kernels import Callable as CallableKernel
 from ..kernels import KernelLike
@@ -210,7 +210,7 @@ def check_weight(
         return None, None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], float(sample_weight))
-    weight = check_array(
+    weight = check_numbers(
         sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight"
     )
     if weight.shape != (X.shape[0],):

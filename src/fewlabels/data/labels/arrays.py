@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from ..._typing import AnyArray, BoolArray, ClassesLike, FloatArray, VectorLike
+from ..._util.messages import plural
 from .blanks import NAN_TEXT, is_blank
 
 _SCALARS = (str, bytes, Number, np.generic, date, time, timedelta)
@@ -27,6 +28,8 @@ def split_missing(y: VectorLike, mark: object = None) -> tuple[AnyArray, BoolArr
         values = _as_array(y)
     except ValueError:  # rows of different lengths
         raise ValueError(_NO_LABEL) from None
+    if values.dtype.kind == "c":
+        raise ValueError("y holds complex numbers; pass one number, text or truth value per row.")
     values = column_or_1d(values, warn=True)
     if values.dtype == object and not all(map(_is_scalar, values)):
         raise ValueError(_NO_LABEL)
@@ -115,22 +118,29 @@ def encode_labels(
     codes: Iterable[tuple[Any, float]],
     expected: str,
     mark: object = None,
+    classes: AnyArray | None = None,
 ) -> FloatArray:
     """Return numbers that represent the labels of ``n`` rows, 0 where there is none.
 
     ``codes`` are pairs of a label and its number, ``expected`` says in words which there are.
+    Another value can join the ``classes``, if these are given.
     """
     code = np.zeros(n)
     if y is None:
         return code
     y, missing = split_missing(y, mark)
     if len(y) != n:
-        raise ValueError(f"y has {len(y)} labels for {n} rows; give one for each, or None.")
+        raise ValueError(
+            f"y has {len(y)} labels for {plural(n, 'row')}; give one for each, or None."
+        )
     for i in np.flatnonzero(~missing):
         found = [number for label, number in codes if y[i] == label]
         if not found:
+            value = y[i].item() if isinstance(y[i], np.generic) else y[i]
+            joined = "" if classes is None else f"classes={[*classes.tolist(), value]!r}"
             raise ValueError(
-                f"y holds {y[i]!r}, neither {expected}; pass one of these, or a missing value."
+                f"y holds {value!r}, neither {expected}; pass one of these, or a missing value"
+                f"{joined and f', or {joined} to add a class'}."
             )
         code[i] = found[0]
     return code

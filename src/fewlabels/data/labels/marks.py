@@ -4,9 +4,9 @@ A propensity is the probability that a positive row was labelled.
 """
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from ..._typing import BoolArray, FloatArray, VectorLike
+from ..checks import check_numbers
 from .blanks import is_missing
 
 _MARK = "one True or False per row of X"
@@ -75,7 +75,7 @@ def read_propensity(propensity: VectorLike, positive: BoolArray) -> FloatArray:
     n = len(positive)
     if np.ndim(propensity) == 0:
         propensity = np.full(n, propensity)
-    values = check_array(
+    values = check_numbers(
         propensity,
         dtype=np.float64,
         ensure_2d=False,

@@ -99,7 +99,7 @@ def read_known_labels(
         codes.append((unlabeled, 0.0))
     named = ", ".join(str(value) for value in classes)
     expected = f"a class ({named}) nor the mark of unlabelled rows"
-    return encode_labels(y, n, codes, expected, unlabeled)
+    return encode_labels(y, n, codes, expected, unlabeled, classes)
 
 
 def read_classes(classes: ClassesLike, unlabeled: object) -> AnyArray:

@@ -82,10 +82,10 @@ function showCard(card) {
   if (!card) { el("why").textContent = "Every row is labelled."; return; }
   el("why").textContent = `Row ${card.row + 1}${card.why ? ": " + card.why : ""}`;
   for (const cell of card.cells) {
-    const drives = card.drivers.includes(cell.name);
+    const isMarked = card.drivers.includes(cell.name);
     const name = make("dt"), value = make("dd");
-    name.append(make("span", cell.name, drives ? { class: "drives" } : {}));
-    if (drives) name.append(make("span", ", drives the score", { class: "unseen" }));
+    name.append(make("span", cell.name, isMarked ? { class: "marked" } : {}));
+    if (isMarked) name.append(make("span", ", changes the score most", { class: "unseen" }));
     if (cell.picture) {
       const source = `${base}api/picture/${card.row}/${encodeURIComponent(cell.name)}`;
       value.append(make("img", null, { src: source, alt: `Picture ${cell.text}` }));

@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing
 
 from ..._typing import BoolArray, FloatArray, IntArray, MatrixLike, VectorLike
 from ..._util.deadline import ENDLESS, Deadline
+from ..._util.display import short_repr
 from ...class_prior import prior_bounds
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.rows import canonical
@@ -43,6 +44,9 @@ class BiasSensitivity:
     base: BoolArray
     changes_at: FloatArray
     rows: IntArray
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def robust_positives(self) -> BoolArray:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from ..._typing import BoolArray, FloatArray, MatrixLike, RandomStateLike, RowMatrix, VectorLike
@@ -13,6 +13,7 @@ from ..._util.warn import warn
 from ...class_prior.bounds import fit_prior_curves
 from ...class_prior.methods.saturated import Curves
 from ...class_prior.prior import check_prior
+from ...data.checks import check_numbers
 from ...data.labels.positive_unlabelled import split_labels
 from ...kernels.rows import checked_rows
 
@@ -146,7 +147,7 @@ def estimate_propensity(
     True
     """
     X = checked_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    selection = check_array(selection, dtype=np.float64)
+    selection = check_numbers(selection, dtype=np.float64, input_name="selection")
     check_consistent_length(X, y, selection)
     if not n_starts >= 1:
         raise ValueError(f"n_starts={n_starts!r} is too few; pass a whole number >= 1.")

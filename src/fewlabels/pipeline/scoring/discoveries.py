@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..._util.messages import UserError, ref
+from ..._util.messages import UserError, plural, ref
 from ...tables.sources import DataSource
 from ..observer import Observer
 from ..options.score import ScoreOptions
@@ -53,8 +53,9 @@ def mark_discoveries(
     if len(p) and not listed.any():
         needed = math.ceil(len(p) / (fdr * (n + 1)))
         facts["too_few"] = (
-            f"no discoveries: with {n:,} calibration rows no p-value is below {1 / (n + 1):.2g}, "
-            f"so a list from {len(p):,} rows needs at least {needed:,} rows as unusual as that; "
-            "fit to more normal rows, score fewer rows, or pass a larger rate"
+            f"no discoveries: with {plural(n, 'calibration row')} no p-value is below "
+            f"{1 / (n + 1):.2g}, so a list from {plural(len(p), 'row')} needs at least "
+            f"{plural(needed, 'row')} as unusual as that; fit to more normal rows, "
+            "score fewer rows, or pass a larger rate"
         )
     return scorer.with_columns(columns._replace(cut=cut)), facts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._typing import RowMatrix
-from ..._util.messages import ref
+from ..._util.messages import plural, ref
 from ...one_class.task import ONE_CLASS
 from ...tables.columns import target as rows_of
 from ...tables.columns.target import RowSelection
@@ -61,7 +61,8 @@ def choose(
     """Choose one ball for rows known to be normal, where it does better, else bags."""
     given = options.parameters
     if n_known < FEWEST and not given.keys() & set(BAG_PARAMETERS):
-        return Choice("svdd", f"{why}; {n_known} rows are too few for an ensemble")
+        few = f"{plural(n_known, 'row')} {'is' if n_known == 1 else 'are'} too few"
+        return Choice("svdd", f"{why}; {few} for an ensemble")
     said = [ref(name) for name in SINGLE_MODEL_PARAMETERS if name in given]
     if given.get("target_fpr") == "none":
         said.append(ref("target_fpr", "none"))

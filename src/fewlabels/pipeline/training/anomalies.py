@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..._typing import RowMatrix
-from ..._util.messages import UserError, template
+from ..._util.messages import UserError, plural, template
 from ...tables.reading.training import select_encoder_rows
 from ..tasks import Choice
 from ..tasks.one_class import BAG_PARAMETERS, SINGLE_MODEL_PARAMETERS
@@ -96,7 +96,7 @@ def use_anomalies(
 
 def _describe_trial(trial: AnomalyTrial, n_known: int) -> str:
     """Return what the user should know of a trial, in one sentence."""
-    rows = f"{n_known} rows of other values are"
+    rows = f"{plural(n_known, 'row')} of other values {'is' if n_known == 1 else 'are'}"
     if trial.estimator is None:
         return f"{rows} left out: {trial.why_not}"
     gain = f"{trial.gain:+.3f}, 95 % CI {trial.low:+.3f} to {trial.high:+.3f}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._typing import RowMatrix
-from ..._util.messages import UserError, ref
+from ..._util.messages import UserError, plural, ref
 from ...kernels.rows import row_keys
 from ...tasks import METHODS, estimator_class, list_methods_with, task_of
 from ..options.fit import ONE_CLASS_NU, TARGET_FPR
@@ -113,8 +113,9 @@ def with_target_fpr(
         fewest = 0 if asked is None else math.ceil(min(1e18, (1.0 - 1e-12) / asked)) - 1
         if n_rows < fewest:
             raise UserError(
-                f"{ref('target_fpr', asked)} needs at least {fewest} training rows, and there are "
-                f"{n_rows}; pass a larger rate, or none for the uncalibrated threshold."
+                f"{ref('target_fpr', asked)} needs at least "
+                f"{plural(fewest, 'training row')}, and there are {n_rows}; "
+                "pass a larger rate, or none for the uncalibrated threshold."
             )
         parameters["target_fpr"] = TARGET_FPR if asked is None else asked
     return parameters, notes

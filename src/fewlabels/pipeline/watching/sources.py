@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..._typing import BoolArray, PathLike
-from ..._util.messages import UserError, ref
+from ..._util.messages import UserError, plural, ref
 from ...tables.columns.schema import IMPUTE, Schema
 from ...tables.columns.tally import Tally
 from ...tables.formats.blocks import check_row_length
@@ -49,8 +49,9 @@ def unread_rows(
             return reached, chain([_without_first(chunk, skip)], chunks)
     if reached.rows < counted.rows:
         raise UserError(
-            f"{path} has {reached.rows} rows, but {counted.rows} rows of it were counted earlier, "
-            f"so rows were removed; pass another {ref('state')}, or restore the file."
+            f"{path} has {plural(reached.rows, 'row')}, fewer than the {counted.rows:,} that were "
+            f"counted earlier, so rows were removed; pass another {ref('state')}, or restore the "
+            "file."
         )
     return reached, iter(())
 

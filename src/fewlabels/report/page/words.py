@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
+from ..._util.messages import plural
 from ..contents import Rate
 
 # Keeps a unit beside its number.
@@ -56,7 +57,7 @@ def count(number: int) -> str:
 
 
 def rows(number: int) -> str:
-    return f"{number:,} row" + ("" if number == 1 else "s")
+    return plural(number, "row")
 
 
 def of_all(part: int, whole: int) -> str:

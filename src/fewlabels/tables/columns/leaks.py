@@ -24,7 +24,7 @@ import pyarrow as pa
 from scipy.special import bdtrc, gammaln
 
 from ..._typing import AnyArray, BoolArray, FloatArray, IntArray
-from ..._util.messages import listing
+from ..._util.messages import listing, plural
 from .column import format_number
 from .values import ColumnValues
 
@@ -174,7 +174,7 @@ class LabelledRows:
         blank, n_known = len(keys), f"{int(class_counts.sum()):,} {rows}"
         n_inside = int(unlabelled[value_set.holds].sum())
         n_own = int(class_counts[value_set.holds].sum())
-        n_others = f"{self._n_unlabelled:,} unlabelled rows"
+        n_others = f"{plural(self._n_unlabelled, 'unlabelled row')}"
         held = np.flatnonzero(value_set.holds)
         if value_set.is_blank:
             seen = f"blank in {n_inside:,} of {n_others} but in {n_own:,} of {n_known}"

@@ -91,7 +91,9 @@ class Labels:
             rows = f"row{'s' * (len(places) > 1)} {', '.join(map(str, places[:3]))}"
             rows += f" and {len(places) - 3} more" * (len(places) > 3)
             likely = "is probably" if kind == "slip" else "may be"
-            words.append(f"{quoted(name)} ({rows}) {likely} a misspelt {quoted(usual)} ({n} rows)")
+            words.append(
+                f"{quoted(name)} ({rows}) {likely} a misspelt {quoted(usual)} ({plural(n, 'row')})"
+            )
         return " and ".join(words)
 
     def find(self, typed_value: str, role: str) -> int:
