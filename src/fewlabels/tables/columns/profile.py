@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._typing import BoolArray, ObjectArray
-from ..._util.messages import quoted, ref
+from ..._util.messages import plural, quoted, ref
 from ..encoding.texts import is_unspaced
 from .column import format_day
 from .leaks import LabelledRows
@@ -161,7 +161,8 @@ def describe_sentinels(columns: Mapping[str, ColumnValues]) -> list[str]:
             value, beside = column.values[end], column.values[next_one]
             is_far = abs(value) > _SENTINEL_RATIO * abs(beside)
             if abs(value) in _SENTINELS and is_far and column.counts[end] > 1:
-                found.append(f"{quoted(name)} has {value:g} in {column.counts[end]:,} rows")
+                rows = plural(int(column.counts[end]), "row")
+                found.append(f"{quoted(name)} has {value:g} in {rows}")
     if not found:
         return []
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
