@@ -22,7 +22,8 @@ from fewlabels.pipeline.training import cost, large
 from fewlabels.pipeline.training.fit import fit_file
 from fewlabels.pipeline.updating import update
 from fewlabels.tables import limits
-from fewlabels.tables.formats.matrices import numpy_files, svmlight
+from fewlabels.tables.formats import blocks
+from fewlabels.tables.formats.matrices import numpy_files
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ MATRICES = {
 @pytest.mark.parametrize("form", MATRICES)
 def test_matrices(form, rng, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_MAX_UNLABELLED_ROWS", 500)
-    monkeypatch.setattr(svmlight, "_BLOCK_BYTES", 5_000)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 5_000)
     monkeypatch.setattr(numpy_files, "_LARGE", 0)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     X, y = rng.normal(size=(3000, 8)), rng.integers(0, 2, 3000)
