@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewlabels.kernels import RBF
-from fewlabels.kernels.operators import BorderedGram, CachedGram, GramOperator, make_gram
+from fewlabels.kernels.operators import (
+    BorderedGram,
+    CachedGram,
+    GramOperator,
+    column_cache,
+    make_gram,
+)
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -232,3 +238,16 @@ def test_columns_of_rows_elsewhere_take_no_room_for_all_rows():
         cached.add_columns(replace(columns, ids=far), coef, out)
         assert np.allclose(out, (whole.columns(np.array(asked)).T @ coef)[:40], atol=1e-12)
     assert cached.n_values == before  # the last were all there
+
+
+def test_a_cache_that_memory_cannot_hold_is_refused_with_advice(monkeypatch):
+    def empty(shape, *given):
+        if np.prod(shape) > 1e6:
+            raise MemoryError(f"Unable to allocate an array with shape {shape}")
+        return real(shape, *given)
+
+    real = np.empty
+    monkeypatch.setattr(column_cache.np, "empty", empty)
+    words = r"no memory for 800 MB of kernel values; pass a smaller cache_size than 900\."
+    with pytest.raises(MemoryError, match=words):
+        column_cache.ColumnCache(10_000, 900e6)

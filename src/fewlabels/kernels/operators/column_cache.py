@@ -51,7 +51,13 @@ class ColumnCache:
         capacity = int(max(0, min(length, self.max_bytes / (itemsize * length))))
         slots = self.used()
         slots = slots[np.argsort(-self._stamp[slots], kind="stable")][:capacity]
-        storage = np.empty((capacity, length), self.storage.dtype)
+        try:
+            storage = np.empty((capacity, length), self.storage.dtype)
+        except MemoryError:
+            raise MemoryError(
+                f"There is no memory for {itemsize * capacity * length / 1e6:,.0f} MB of kernel "
+                f"values; pass a smaller cache_size than {self.max_bytes / 1e6:g}."
+            ) from None
         for new, old in enumerate(slots.tolist()):
             storage[new, : self.storage.shape[1]] = self.storage[old]
         column_of, stamp = np.full(capacity, -1, np.int64), np.zeros(capacity, np.int64)
