@@ -4,14 +4,19 @@ A folder without permission, a name that is too long and a disk with errors are 
 :class:`UserError`. A path that leads nowhere is none.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING
 
-from .._typing import PathLike
 from .messages import UserError, quoted
+
+if TYPE_CHECKING:
+    from .._typing import PathLike
 
 # Letters of a path in a message.
 _MAX_SHOWN = 200
