@@ -159,7 +159,6 @@ CASES = {
     "predict: UTF-16": (data(TABLE.encode("utf-16")[:-1]), PREDICT, "text is not UTF-16"),
     "predict: NUL bytes": (data(TABLE.encode() + b"\0\0,1,red,True\n"), PREDICT, "row 41 of"),
     # Tables that do not fit the task.
-    "predict: names only": (text("width,height,colour,ok\n"), PREDICT, "no rows"),
     "fit: one row": (text("a,b\n1,2\n"), FIT, "at least 2|to learn from"),
     "fit: nothing but blanks": (text("a,b\n" + ",\n" * 9), FIT, r"\.$"),
     "fit: all columns constant": (text("a,b\n" + "1,x\n" * 9), FIT, "constant"),

@@ -70,7 +70,7 @@ def run(*arguments):
     return result.exit_code, " ".join(result.stderr.replace("\u2502", " ").split())
 
 
-@pytest.mark.parametrize("step", ["existing_file", "check_memory", "_digest"])
+@pytest.mark.parametrize("step", ["existing_file", "check_memory", "members_digest"])
 def test_a_model_is_one_of_both(folder, monkeypatch, step):
     both = [seen(load(folder / name)) for name in "ab"]
     done = replacing_once(monkeypatch, files, step, folder / "it", folder / "b")

@@ -125,15 +125,15 @@ def iterate_tables(
         types = types and {name: kind for name, kind in types.items() if name in own}
     if _label_file(path) is not None:
         types = None  # rows are known by their cells as they are written
-    empty: pa.Table | None = pa.table({name: pa.array([], pa.string()) for name in names})
+    empty, has_rows = None, False
     with (
         translate_errors(path),
         contextlib.closing(reader.pieces(path, names, rows, types)) as found,
     ):
         for table, lines, share in found:
             path.check_unchanged()
-            if empty is not None:
-                empty = None if table.num_rows else table
+            has_rows = has_rows or table.num_rows > 0
+            empty = None if has_rows else table
             for beside in added:
                 table = beside.add(table)
             n_pieces = -(-table.num_rows // rows) if rows else 1
@@ -142,9 +142,11 @@ def iterate_tables(
                 piece = None if lines is None else lines.slice(start, size)
                 yield table.slice(start, size), piece, share
     path.check_unchanged()
-    if empty is not None:
+    if not has_rows:
         if not may_be_empty:
             raise UserError(f"{path} has column names but no rows; add rows of data.")
+        if empty is None:
+            empty = pa.table({name: pa.array([], pa.string()) for name in names})
         for beside in added:
             empty = beside.add(empty)
         yield empty, None, 1.0
