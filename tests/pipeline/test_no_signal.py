@@ -14,6 +14,7 @@ from fewlabels.cli import app
 from fewlabels.model_selection import LabelledAtRandomTest
 from fewlabels.model_selection.permutation import PermutationTest
 from fewlabels.pipeline.training import evidence as training_evidence
+from fewlabels.pipeline.training import schedule
 from fewlabels.pipeline.training.evidence import contradiction_words
 from fewlabels.pipeline.training.schedule import Schedule
 from fewlabels.report.evidence import model_tests as evidence
@@ -109,7 +110,8 @@ def test_methods_are_compared_only_if_asked_for():
     assert found.comparison is None
 
 
-def test_columns_that_tell_the_labels():
+def test_columns_that_tell_the_labels(monkeypatch):
+    monkeypatch.setattr(schedule, "_SECONDS_AFTER_FIT", 60.0)  # on a busy machine
     table = noise("classes", 150)  # enough for a verdict if there is time for one fold only
     is_u = (table["t"] == "u") | ((table["t"] == "") & (np.arange(500) % 2 == 0))
     table["a"] += np.where(is_u, 4.0, 0.0)

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import fewlabels
 from fewlabels import fit_table, pipeline
 from fewlabels.cli import app
+from fewlabels.pipeline.training import schedule
 from fewlabels.report import is_report
 from fewlabels.tables.models.files import load_model
 
@@ -69,7 +70,8 @@ def run_fit(folder, frame, target, *options):
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
 @pytest.mark.parametrize("machine", SITUATIONS)
-def test_as_the_command_line_on_the_same_table(tmp_path, seed, machine, kind):
+def test_as_the_command_line_on_the_same_table(tmp_path, monkeypatch, seed, machine, kind):
+    monkeypatch.setattr(schedule, "_SECONDS_AFTER_FIT", 60.0)  # on a busy machine
     labels, options = SITUATIONS[machine]
     frame = people(seed, labels)
     target = None if labels is None else "state"
