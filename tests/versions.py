@@ -72,7 +72,7 @@ def output(*words):
 
 
 def environment():
-    """Variables without those that would bring in modules from elsewhere."""
+    """Variables without those that add folders of modules."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 

@@ -98,7 +98,7 @@ class Comment:
 
 
 class Printed:
-    """What shown code prints, by line and in full; stands for ``print`` in its namespace."""
+    """Output of shown code, by line and in full; stands for ``print`` in its namespace."""
 
     def __init__(self) -> None:
         self.lines: dict[int, list[str]] = defaultdict(list)

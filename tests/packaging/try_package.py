@@ -161,7 +161,7 @@ def install(*words, tries):
 
 
 def environment():
-    """Variables without those that bring in modules from elsewhere or name a compiler."""
+    """Variables without those that add folders of modules or name a compiler."""
     return {
         name: value
         for name, value in os.environ.items()

@@ -164,7 +164,7 @@ class MappedKernel(Kernel):
 
     def graph_mapped(self, graph: GraphWriter, z: str) -> str:
         """Return the map of z as nodes of an ONNX graph."""
-        raise NotImplementedError(
+        raise TypeError(
             f"{type(self).__name__} has onnx_form='mapped' and no graph_mapped(graph, z)."
         )
 
@@ -204,7 +204,7 @@ class FeatureKernel(Kernel):
 
     def graph_features(self, graph: GraphWriter, x: str) -> str:
         """Return g of rows x as nodes of an ONNX graph."""
-        raise NotImplementedError(
+        raise TypeError(
             f"{type(self).__name__} has onnx_form='features' and no graph_features(graph, x)."
         )
 

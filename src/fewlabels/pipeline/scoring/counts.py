@@ -1,4 +1,4 @@
-"""What is counted while rows are scored."""
+"""Counts of the rows that have been scored."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""What a training does for each task: a module for each, with the same names.
+"""The parts of a fit that depend on the task: a module for each, with the functions of ``steps``.
 
 ==============  ==================================================================================
-roles           which rows of a file are learned from, and as what
-choose          the method, given why it is this task, the options, how many rows are of the class
-                that is learned, of how many, and the seconds for all
-for_rows        settings in the user's words as settings for these rows
-why_tuned       how settings were chosen, in words
-figures         what goes into the model file
+roles           the rows of a file that are learned from, and their labels
+choose          the method, from the labels, the options and the time
+adapt_settings  the user's settings as settings for these rows
+explain_tuning  how the settings were chosen, in words
+figures         the figures in the model file
 score_columns   the columns that scores become
-ON_ALL_ROWS     what trains on all rows of a file that is larger than memory, in words
+ON_ALL_ROWS     the methods that train on all rows of a file larger than memory, in words
 ==============  ==================================================================================
 """
 

@@ -182,7 +182,7 @@ def _describe_other(method: ComparedMethod, plan: Plan) -> str:
     """Return how to get a method although the model was kept."""
     title, kept = _method_title(method), f"{plan.method} is kept {plan.kept_because}"
     if method.is_candidate:
-        return f"{title} is clearly better; it can be the model without this option ({kept})"
+        return f"{title} is clearly better, but {kept}"
     settings = "".join(
         f" {ref(name, value)}"
         for name, value in method.settings.items()

@@ -47,7 +47,7 @@ class Run:
     save : callable or None
         Gets the outcome when the model has learned, and again when methods were compared.
     spread : callable
-        Makes the context of search and fit, in which others may help.
+        Makes the context of the search and the fit. On a cluster, workers help in it.
     can_switch : bool
         Whether a method that is clearly better may be delivered instead.
     """

@@ -408,7 +408,6 @@ class _OnDisk:
                     labels.add(chunk.target[chunk.complete])
                 done += len(chunk.complete)
                 observer.rows(done, chunk.share, n_rows, "encoded")
-        tally.check()
         X = written.mapped()
         if target is None:
             return X, None

@@ -185,6 +185,5 @@ def encode_file(
                 X = X[keep]
                 labels.append(of_rows["y"].to_numpy()[keep])
             rows.append(X)
-    tally.check()
     X = sp.csr_array(sp.vstack(rows)) if sp.issparse(rows[0]) else np.concatenate(rows)
     return X, np.concatenate(labels) if labels else None

@@ -1,8 +1,8 @@
-"""What a column holds, found by one look at its cells.
+"""The cells of a column, read once.
 
-Equal texts are one: whether a text is a number, a date, a code or blank is found once for each
-different text, and rows refer to their text by its position. Whoever decides on a column,
-describes or encodes it asks the same object, and rows taken from it share what is known.
+Each different text is parsed once: as a number, a date, a code or a blank. Rows refer to their
+text by its position. The decision on a column, its description and its encoding all use the same
+object, and rows taken from it share the results.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .spellings import respell
 
 
 class CellFacts:
-    """Cells, and what each of them is; nothing is found before it is asked for."""
+    """Cells and their parsed values, each computed on first use."""
 
     def __init__(self, cells: pa.Array) -> None:
         self.cells = cells

@@ -1,7 +1,7 @@
-"""What a model file says of its model, and the check that a description says no less.
+"""The description in a model file, and the check of its values.
 
-Nobody signs a model file, so every value that is used later is checked before anything is done
-with it. A key that isn't listed here is passed over.
+Model files aren't signed, so every value that is used later is checked first. Keys that aren't
+listed here are ignored.
 """
 
 import json
