@@ -30,6 +30,8 @@ from ..show import say
 from .data import Split, split_data, write_split
 
 _NORMAL, _OTHER = "#2a6f97", "#d1495b"
+# Width on the left of the boundary, as a share of the right, for the word there.
+_MIN_SHARE_OUTSIDE = 0.15
 
 
 def save_picture(path: Path, split: Split, scores: dict[str, FloatArray]) -> None:
@@ -57,6 +59,8 @@ def _draw_histogram(axes: Axes, values: FloatArray, split: Split, title: str) ->
     axes.axvline(0.0, color="black", linewidth=1.2)
     top = 1.1 * axes.get_ylim()[1]
     axes.set_ylim(0.0, top)
+    low, high = axes.get_xlim()
+    axes.set_xlim(min(low, -_MIN_SHARE_OUTSIDE * high), high)
     axes.annotate(
         "inside ", (0.0, top), ha="left", va="top", xytext=(5, -4), textcoords="offset points"
     )
