@@ -108,7 +108,7 @@ def _make_candidate(text: str, module: str, kind: str) -> Any:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the type and the first line of an error of somebody else's code."""
+    """Return the type and the first line of an error that foreign code raised."""
     lines = str(error).splitlines()
     return ": ".join([type(error).__name__, *lines[:1]]).rstrip(".")
 

@@ -96,7 +96,7 @@ def score_file(
     source = make_source(data, **asked.reading)
     form = asked.form or output_format(out)
     if not asked.on_cluster:
-        input_format(source)  # what nobody can read is refused first
+        input_format(source)  # an unknown format is refused first
     files = list_files(source) if asked.on_cluster else []
     sources: Sequence[DataSource] = files or [source]
     first = sources[0]

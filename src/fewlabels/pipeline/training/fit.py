@@ -158,7 +158,7 @@ def fit_file(
 
 
 def _check_readable(source: Source | InMemory, options: FitOptions) -> None:
-    """Refuse what can be read by nobody."""
+    """Refuse a source of an unknown format, before anything else is done."""
     if options.on_cluster:
         list_files(source)
     else:

@@ -158,7 +158,7 @@ class Schedule:
     def describe_cut(self, cut: str) -> str:
         """Return a note on what was cut short, because the time was used up.
 
-        Without a budget nobody expects it to be enough.
+        With a budget of 0 the note doesn't call it too short.
         """
         if not self.seconds:
             return f"with {ref('time_budget', 0)}: {cut}"

@@ -62,8 +62,8 @@ def trusted_types() -> list[str]:
 def describe_candidate(model: BaseEstimator, must_be_stored: bool) -> dict[str, Any]:
     """Return what a model file says of the candidate that a fitted model has as its method.
 
-    Its task, its class with package and version, and the types that who loads it has to trust;
-    None if a file can't hold it. A UserError if it ``must_be_stored``.
+    These are its task, its class with package and version, and the types that must be trusted to
+    load it: None if a file can't hold it, or a UserError if it ``must_be_stored``.
     """
     from ...baselines.candidates import class_name  # slow to import
 
@@ -120,8 +120,8 @@ def check_trust(
 ) -> list[str]:
     """Return the types of a model file that are not trusted by default, if the user trusts them.
 
-    ``found`` are the types that skops doesn't trust. A UserError names those that miss in
-    ``given``, or a package or class that is missing here.
+    ``found`` are the types that skops doesn't trust. A UserError names those missing from
+    ``given``, or a package or class that isn't installed.
     """
     candidate = candidate_facts(metadata)
     foreign = set(found) - set(trusted_types())
